@@ -100,7 +100,7 @@ pub async fn claim_pass(
     let rank = room
         .rank(place.number)
         .ok_or_else(|| not_called(room, place, now))?;
-    let entered = ask_admission(rooms, room, place, rank, toll, now).await?;
+    let admission = ask_admission(rooms, room, place, rank, toll, now).await?;
     let now_s = now.div_euclid(1000);
     let pass_s = i64::try_from(room.row().document.pass_s).unwrap_or(i64::MAX);
     // No pass outlives its room.
@@ -121,7 +121,7 @@ pub async fn claim_pass(
         rooms.clone(),
         room.clone(),
         fresh,
-        entered,
+        admission,
         now_s,
     ))
     .await;
@@ -167,16 +167,16 @@ async fn write_claim(
     rooms: RoomRegistry,
     room: Room,
     fresh: PassRow,
-    entered: AdmissionDecision,
+    admission: AdmissionDecision,
     now_s: i64,
 ) -> Result<LedgerClaimOutcome, LedgerError> {
     let (number, rank) = (fresh.number, fresh.rank);
     let written = rooms.ledger().claim(room.id(), fresh, now_s).await;
-    match (&written, entered) {
+    match (&written, admission) {
         (Ok(LedgerClaimOutcome::Claimed(stored)), _) => {
             let claimed = WrittenClaim {
                 number,
-                reserved: matches!(entered, AdmissionDecision::Let { .. }).then_some(rank),
+                reserved: matches!(admission, AdmissionDecision::Let { .. }).then_some(rank),
                 exp_s: stored.exp,
             };
             count_inside(&rooms, &room, claimed).await;
@@ -277,15 +277,15 @@ async fn ask_admission(
         toll,
         now,
     };
-    let entered = rooms.store().admit_claimant(room.id(), claimant).await;
-    match entered? {
+    let admission = rooms.store().admit_claimant(room.id(), claimant).await;
+    match admission? {
         AdmissionDecision::Wait => Err(not_called(room, place, now)),
         AdmissionDecision::Toll(refusal) => Err(PassClaimRefusal::Network(refusal_of_toll(
             room,
             TollFor::Claim,
             refusal,
         ))),
-        entered => Ok(entered),
+        admission => Ok(admission),
     }
 }
 
@@ -294,9 +294,9 @@ async fn ask_admission(
 /// apart, and each tick calls all newcomers who came in between. More frequent ticks would cost
 /// more, because the work of a tick grows with the number of earlier ticks whose calls still count.
 async fn call_newcomer(rooms: &RoomRegistry, room: &Room, rank: u64) -> Result<(), StoreFailure> {
-    let came = Instant::now();
+    let claimed_at = Instant::now();
     let mut last = room.newcomers_tick().await;
-    let is_covered = last.is_some_and(|tick| tick.is_written && tick.begun >= came);
+    let is_covered = last.is_some_and(|tick| tick.is_written && tick.begun >= claimed_at);
     if is_covered || rank < room.last_tick().released {
         return Ok(());
     }
@@ -316,8 +316,8 @@ async fn call_newcomer(rooms: &RoomRegistry, room: &Room, rank: u64) -> Result<(
         *last = written.map(|&is_written| NewcomersTick { begun, is_written });
         ticked.map(drop)
     });
-    let gone = |error: JoinError| Err(LedgerError::Unavailable(error.to_string()).into());
-    ticked.await.unwrap_or_else(gone)
+    let task_failed = |error: JoinError| Err(LedgerError::Unavailable(error.to_string()).into());
+    ticked.await.unwrap_or_else(task_failed)
 }
 
 fn not_called(room: &Room, place: &Place, now: i64) -> PassClaimRefusal {

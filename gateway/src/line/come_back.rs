@@ -33,8 +33,8 @@ impl ComeBackTimes for LineComeBackTimes {
         let now = self.rooms.now_ms();
         let place = match place {
             Some(value) => {
-                let shown = PlaceCredential::Cookie(value);
-                recognise(&self.rooms, &room, shown, now).await.ok()
+                let credential = PlaceCredential::Cookie(value);
+                recognise(&self.rooms, &room, credential, now).await.ok()
             }
             None => None,
         };

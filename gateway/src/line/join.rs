@@ -107,15 +107,21 @@ impl WaitingLine {
     pub async fn join(
         &self,
         room: &Room,
-        shown: Option<PlaceCredential<'_>>,
+        credential: Option<PlaceCredential<'_>>,
         body: &JoinBody,
         network: ClientNetwork,
         now: i64,
     ) -> Result<JoinOutcome, JoinRefusal> {
         if let Some(code) = &body.moved {
             refuse_beside_move(body)?;
-            let own = self.presented_place(room, shown, now).await.ok().flatten();
-            let place = self.redeem_move(room, code, own, network, now).await?;
+            let own_place = self
+                .presented_place(room, credential, now)
+                .await
+                .ok()
+                .flatten();
+            let place = self
+                .redeem_move(room, code, own_place, network, now)
+                .await?;
             return Ok(JoinOutcome {
                 place,
                 secret: None,
@@ -123,13 +129,13 @@ impl WaitingLine {
         }
         refuse_unbuilt(body, room.needs_code())?;
         let secret = body.secret.as_deref().map(parse_secret).transpose()?;
-        if let Some(place) = self.presented_place(room, shown, now).await? {
+        if let Some(place) = self.presented_place(room, credential, now).await? {
             return Ok(JoinOutcome {
                 place,
                 secret: None,
             });
         }
-        let (secret, made) = secret.map_or_else(make_secret, |secret| (secret, None));
+        let (secret, new_secret) = secret.map_or_else(make_secret, |secret| (secret, None));
         let holder = Holder::of_secret(&secret);
         refuse_revoked(room, holder)?;
         let toll = if self.has_place(room, holder, now).await? {
@@ -182,7 +188,7 @@ impl WaitingLine {
         }
         Ok(JoinOutcome {
             place,
-            secret: made,
+            secret: new_secret,
         })
     }
 
@@ -192,20 +198,22 @@ impl WaitingLine {
     async fn presented_place(
         &self,
         room: &Room,
-        shown: Option<PlaceCredential<'_>>,
+        credential: Option<PlaceCredential<'_>>,
         now: i64,
     ) -> Result<Option<Place>, PlaceRefusal> {
-        match shown {
+        match credential {
             None => Ok(None),
-            Some(shown @ PlaceCredential::Cookie(_)) => {
-                match recognise(&self.rooms, room, shown, now).await {
+            Some(credential @ PlaceCredential::Cookie(_)) => {
+                match recognise(&self.rooms, room, credential, now).await {
                     Ok(place) => Ok(Some(place)),
                     Err(refusal @ PlaceRefusal::Revoked { .. }) => Err(refusal),
                     Err(_) => Ok(None),
                 }
             }
-            Some(shown @ PlaceCredential::Bearer(_)) => {
-                recognise(&self.rooms, room, shown, now).await.map(Some)
+            Some(credential @ PlaceCredential::Bearer(_)) => {
+                recognise(&self.rooms, room, credential, now)
+                    .await
+                    .map(Some)
             }
         }
     }
@@ -232,14 +240,14 @@ impl WaitingLine {
 
 /// Refuses fields that have no meaning for a place that comes from another device.
 fn refuse_beside_move(body: &JoinBody) -> Result<(), JoinRefusal> {
-    let given = [
+    let given_fields = [
         ("secret", body.secret.is_some()),
         ("key", body.key.is_some()),
         ("code", body.code.is_some()),
         ("challenge", body.challenge.is_some()),
         ("lane", body.lane.is_some()),
     ];
-    match given.into_iter().find(|(_, given)| *given) {
+    match given_fields.into_iter().find(|(_, is_given)| *is_given) {
         None => Ok(()),
         Some((field, _)) => Err(JoinRefusal::NotAvailable {
             field,
@@ -262,8 +270,8 @@ fn refuse_unbuilt(body: &JoinBody, needs_code: bool) -> Result<(), JoinRefusal> 
             "this room asks for none",
         ),
     ];
-    for (field, given, why) in unbuilt {
-        if given {
+    for (field, is_given, why) in unbuilt {
+        if is_given {
             return Err(JoinRefusal::NotAvailable { field, why });
         }
     }

@@ -21,7 +21,7 @@ impl WaitingLine {
         // learn what the ledger has.
         let (rooms, personal) = (self.rooms.clone(), self.personal.clone());
         let (id, holder) = (room.id().to_owned(), place.holder);
-        let left = tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             rooms.store().leave(&id, leaving).await?;
             let event = PersonalEvent::Left {
                 room: id.as_str().into(),
@@ -31,7 +31,7 @@ impl WaitingLine {
             metrics::counter!("fairgate_places_left_total", "room" => id).increment(1);
             Ok(())
         });
-        left.await
+        task.await
             .unwrap_or_else(|error| Err(StoreFailure::NotReady(error.to_string())))
     }
 }

@@ -76,8 +76,8 @@ impl WaitingLine {
     }
 
     /// Returns the place that a code brings, and uses the code up. The code is not used up if its
-    /// place has ended, if the store cannot look the place up, or if its place is `own`, the place
-    /// that this device already has.
+    /// place has ended, if the store cannot look the place up, or if its place is `own_place`, the
+    /// place that this device already has.
     ///
     /// # Errors
     /// Returns a [`MoveRefusal`] if the code gives no place.
@@ -85,39 +85,39 @@ impl WaitingLine {
         &self,
         room: &Room,
         code: &str,
-        own: Option<Place>,
+        own_place: Option<Place>,
         network: ClientNetwork,
         now: i64,
     ) -> Result<Place, MoveRefusal> {
         self.attempts.of(AttemptKind::Code).admit(network)?;
-        let Ok(read) = self.rooms.keyring().read_move_code(code.trim(), room.id()) else {
+        let Ok(place_move) = self.rooms.keyring().read_move_code(code.trim(), room.id()) else {
             self.note_wrong_attempt(network, AttemptKind::Code);
             return Err(MoveRefusal::Invalid);
         };
-        if read.exp * 1000 <= now {
+        if place_move.exp * 1000 <= now {
             return Err(MoveRefusal::Expired);
         }
-        let shown = PresentedPlace {
-            number: read.place.number,
-            holder: read.place.holder,
-            code: read.place.code,
-            at: read.place.iat.saturating_mul(1000),
+        let presented = PresentedPlace {
+            number: place_move.place.number,
+            holder: place_move.place.holder,
+            code: place_move.place.code,
+            at: place_move.place.iat.saturating_mul(1000),
         };
-        refuse_revoked(room, shown.holder)?;
-        refuse_cleared(room, shown.number)?;
+        refuse_revoked(room, presented.holder)?;
+        refuse_cleared(room, presented.number)?;
         let store = self.rooms.store();
-        let place = match store.check_presented_place(room.id(), shown).await? {
+        let place = match store.check_presented_place(room.id(), presented).await? {
             PresentedPlaceStatus::Here(place) => place,
             PresentedPlaceStatus::Left => return Err(PlaceRefusal::Left.into()),
             PresentedPlaceStatus::Unknown => return Err(PlaceRefusal::Unknown.into()),
         };
-        if own.is_some_and(|own| own.holder == place.holder) {
+        if own_place.is_some_and(|own_place| own_place.holder == place.holder) {
             return Ok(place);
         }
         let used = SingleUseId {
-            id: read.id,
+            id: place_move.id,
             // Another node's clock may be behind. That node accepts the code for a while longer.
-            expires_at: read.exp * 1000 + CLOCKS_DIFFER_MS,
+            expires_at: place_move.exp * 1000 + CLOCKS_DIFFER_MS,
         };
         match store.use_once(room.id(), used, now).await? {
             true => Ok(place),

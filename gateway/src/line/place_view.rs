@@ -145,12 +145,12 @@ fn state_of(place: &Place, phase: RoomPhase, is_called: bool, now: i64) -> Place
 /// that a visitor who waits does not count as away.
 fn look_again_s(tick: &RoomTick, ahead: Option<u64>, per_s_u: u64) -> u64 {
     let near_the_end = tick.known && tick.pulse.free == 0 && tick.pulse.held > 0;
-    let most = if near_the_end {
+    let refresh_max_s = if near_the_end {
         NEAR_THE_END_S
     } else {
         LOOK_MAX_S
     };
-    refresh_s(ahead, per_s_u).min(most)
+    refresh_s(ahead, per_s_u).min(refresh_max_s)
 }
 
 /// Returns the time by which a called rank is expected to claim, RFC 3339. If the window of its
@@ -160,6 +160,6 @@ pub fn claim_before(room: &Room, rank: u64, now: i64) -> Option<String> {
     let claim_ms = i64::try_from(room.row().document.claim_s)
         .ok()?
         .checked_mul(1000)?;
-    let called = room.last_tick().called_at(rank).unwrap_or(now);
-    Some(rfc3339(called.saturating_add(claim_ms)))
+    let called_at = room.last_tick().called_at(rank).unwrap_or(now);
+    Some(rfc3339(called_at.saturating_add(claim_ms)))
 }

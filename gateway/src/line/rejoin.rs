@@ -62,10 +62,13 @@ pub async fn recognise(
     credential: PlaceCredential<'_>,
     now: i64,
 ) -> Result<Place, PlaceRefusal> {
-    let shown = verify(rooms, room, credential, now).map_err(PlaceRefusal::Invalid)?;
-    refuse_revoked(room, shown.holder)?;
-    refuse_cleared(room, shown.number)?;
-    let status = rooms.store().check_presented_place(room.id(), shown).await;
+    let presented = verify(rooms, room, credential, now).map_err(PlaceRefusal::Invalid)?;
+    refuse_revoked(room, presented.holder)?;
+    refuse_cleared(room, presented.number)?;
+    let status = rooms
+        .store()
+        .check_presented_place(room.id(), presented)
+        .await;
     match status? {
         PresentedPlaceStatus::Here(place) => {
             room.presence().note_visitor(place.number);

@@ -34,16 +34,16 @@ struct TickStart {
 
 impl TickStart {
     /// Works out the start from the ledger's row and the store's figures.
-    fn find(room: &Room, row: &ReleaseRow, found: &TickFindings) -> Self {
-        let counted_until = row.ticked_at.max(found.figures.counted_until);
-        let (elapsed_ms, until) = elapsed_ms(counted_until, found.now);
+    fn find(room: &Room, row: &ReleaseRow, findings: &TickFindings) -> Self {
+        let counted_until = row.ticked_at.max(findings.figures.counted_until);
+        let (elapsed_ms, until) = elapsed_ms(counted_until, findings.now);
         Self {
             // If the ledger has lost moves of the counter, its counter is lower than the one that
             // visitors were told. Visitors who were called stay called.
             called_below: row.released.max(room.last_tick().released),
             elapsed_ms,
             until,
-            other_has_ticked: found.figures.by_other && elapsed_ms < OTHERS_SECOND_MS,
+            other_has_ticked: findings.figures.by_other && elapsed_ms < OTHERS_SECOND_MS,
         }
     }
 
@@ -51,7 +51,7 @@ impl TickStart {
     fn pace_input(
         &self,
         row: &ReleaseRow,
-        found: &TickFindings,
+        findings: &TickFindings,
         limits: &PaceLimits,
         selling: bool,
     ) -> PaceInput {
@@ -62,10 +62,10 @@ impl TickStart {
             trickle_u: limits.trickle_u,
             callable: limits.callable,
             wanted: limits.wanted,
-            owed_u: found.figures.owed_u,
+            owed_u: findings.figures.owed_u,
             selling,
             released: self.called_below,
-            end: found.figures.counts.next,
+            end: findings.figures.counts.next,
         }
     }
 }
@@ -90,12 +90,12 @@ pub async fn run_tick(
     // The lock is held to the end, so that a node makes one tick of a room at a time.
     let mut counter = room.lock_release_counter().await;
     let settings = PaceSettings::from(&room.row().document);
-    let mut found = gather_findings(rooms, room, pulse, is_regular, now).await?;
-    if let Some(carryover) = found.figures.left_by_other.take() {
+    let mut findings = gather_findings(rooms, room, pulse, is_regular, now).await?;
+    if let Some(carryover) = findings.figures.left_by_other.take() {
         adopt_carryover(room, &mut counter, carryover);
     }
-    let start = TickStart::find(room, counter.release_row(), &found);
-    let measured = found.measure_for_limits();
+    let start = TickStart::find(room, counter.release_row(), &findings);
+    let measured = findings.measure_for_limits();
     let mut memory = *room.memory();
     let limits = if is_regular && !start.other_has_ticked {
         memory.limits(&settings, &measured)
@@ -104,8 +104,8 @@ pub async fn run_tick(
     };
     let selling = room.phase(now) == RoomPhase::Selling
         && !room.row().facts.paused
-        && (found.known || !settings.line);
-    let input = start.pace_input(counter.release_row(), &found, &limits, selling);
+        && (findings.known || !settings.line);
+    let input = start.pace_input(counter.release_row(), &findings, &limits, selling);
     // If a room has nobody to call, its row is not written every second. This loses nothing,
     // because the time that the next tick counts is capped anyway.
     let nobody_to_call = !selling || start.called_below >= input.end;
@@ -114,27 +114,27 @@ pub async fn run_tick(
     // second.
     let mut is_accepted = true;
     if !start.other_has_ticked || !(settings.line || idle) {
-        let decided = pace::decide_release(&input, |rank| found.line.who_at_rank(rank));
+        let decision = pace::decide_release(&input, |rank| findings.line.who_at_rank(rank));
         memory.record_tick(
-            decided.people,
-            decided.bound,
+            decision.people,
+            decision.bound,
             start.elapsed_ms,
             &settings,
             &measured,
         );
         let made = DecidedTick {
-            decided,
+            decision,
             start,
             memory,
             per_s_u: settings.per_s_u,
             idle,
         };
-        is_accepted = commit_tick(rooms, room, &mut counter, &mut found, made).await?;
+        is_accepted = commit_tick(rooms, room, &mut counter, &mut findings, made).await?;
     }
     publish_tick(
         room,
         start.called_below.max(counter.release_row().released),
-        found,
+        findings,
         &limits,
         &settings,
     );
@@ -175,7 +175,7 @@ async fn reload_release_row(
 
 /// What a tick decided, before it is written.
 struct DecidedTick {
-    decided: ReleaseDecision,
+    decision: ReleaseDecision,
     start: TickStart,
     memory: PaceMemory,
     per_s_u: u64,
@@ -188,49 +188,52 @@ async fn commit_tick(
     rooms: &RoomRegistry,
     room: &Room,
     counter: &mut ReleaseCounter,
-    found: &mut TickFindings,
+    findings: &mut TickFindings,
     made: DecidedTick,
 ) -> Result<bool, StoreFailure> {
-    let DecidedTick { decided, start, .. } = made;
+    let DecidedTick {
+        decision, start, ..
+    } = made;
     let mut called = None;
     let memory = made.memory.to_text();
     // An idle tick leaves the ledger's row as it is. It only updates the memory and the store.
     if !made.idle {
-        let to = ReleaseRow {
-            released: decided.released.max(start.called_below),
-            remainder_u: decided.remainder_u,
+        let new_row = ReleaseRow {
+            released: decision.released.max(start.called_below),
+            remainder_u: decision.remainder_u,
             ticked_at: start.until,
             memory: memory.clone(),
         };
         let ledger = rooms.ledger();
         if !ledger
-            .advance_release_counter(room.id(), counter.release_row(), &to)
+            .advance_release_counter(room.id(), counter.release_row(), &new_row)
             .await?
         {
             reload_release_row(rooms, room, counter).await?;
             return Ok(false);
         }
-        if to.released > start.called_below {
-            called = Some(found.call_ranks(start.called_below, to.released, decided.people));
+        if new_row.released > start.called_below {
+            called =
+                Some(findings.call_ranks(start.called_below, new_row.released, decision.people));
         }
-        counter.note_move(to);
+        counter.note_move(new_row);
     }
     let end = TickEnd {
-        since: found.figures.counted_until,
+        since: findings.figures.counted_until,
         until: start.until,
-        owed_u: decided.owed_u,
-        credit_u: decided.late_u,
+        owed_u: decision.owed_u,
+        credit_u: decision.late_u,
         per_s_u: made.per_s_u,
         called,
         left: TickCarryover {
             row: counter.release_row().clone(),
             memory,
         },
-        now: found.now,
+        now: findings.now,
     };
     if rooms.store().end_tick(room.id(), end).await? {
         *room.memory() = made.memory;
-        found.figures.owed_u = decided.owed_u;
+        findings.figures.owed_u = decision.owed_u;
     }
     Ok(true)
 }
@@ -239,26 +242,26 @@ async fn commit_tick(
 fn publish_tick(
     room: &Room,
     released: u64,
-    found: TickFindings,
+    findings: TickFindings,
     limits: &PaceLimits,
     settings: &PaceSettings,
 ) {
     let last = room.last_tick();
-    let crowd = found.crowd(released, &last.crowd);
+    let crowd = findings.crowd(released, &last.crowd);
     let TickFindings {
         figures, line, now, ..
-    } = found;
+    } = findings;
     room.set_tick(RoomTick {
         released,
         waiting: crowd.between(released, figures.counts.next),
         crowd,
-        looked_at: if found.looked { now } else { last.looked_at },
+        looked_at: if findings.looked { now } else { last.looked_at },
         away: line.away,
         counts: figures.counts,
         owed_u: figures.owed_u,
         calls: Arc::new(figures.calls),
-        pulse: found.pulse,
-        known: found.known,
+        pulse: findings.pulse,
+        known: findings.known,
         rates: room.memory().rates(settings.per_s_u),
         inside_max: limits.inside_max,
         demand: limits.demand,

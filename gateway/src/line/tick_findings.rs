@@ -106,9 +106,9 @@ pub(super) async fn gather_findings(
     is_regular: bool,
     now: i64,
 ) -> Result<TickFindings, StoreFailure> {
-    let (last, stored) = (room.last_tick(), room.row());
+    let (last, row) = (room.last_tick(), room.row());
     let now_s = now.div_euclid(1000);
-    let pass_s = stored.document.pass_s;
+    let pass_s = row.document.pass_s;
     let ends_s = AGES_S.map(|age_s| {
         now_s
             .saturating_add_unsigned(pass_s)
@@ -116,7 +116,7 @@ pub(super) async fn gather_findings(
     });
     let request = TickFiguresRequest {
         now,
-        claim_ms: i64::try_from(stored.document.claim_s.saturating_mul(1000)).unwrap_or(i64::MAX),
+        claim_ms: i64::try_from(row.document.claim_s.saturating_mul(1000)).unwrap_or(i64::MAX),
         ends_s: ends_s.to_vec(),
         vitals: rooms.health().vitals().to_text(),
     };

@@ -139,11 +139,11 @@ impl WaitingLine {
     pub async fn toll(
         &self,
         room: &Room,
-        aim: TollFor,
+        purpose: TollFor,
         payer: TollPayer<'_>,
         now: i64,
     ) -> Result<NetworkToll, NetworkRefusal> {
-        let (row, demand) = (room.row(), aim.demand(room));
+        let (row, demand) = (room.row(), purpose.demand(room));
         match row.facts.networks.standing(payer.network.prefix()) {
             NetworkStanding::Denied => return Err(NetworkRefusal::Denied),
             NetworkStanding::Exempt => return Ok(NetworkToll::NONE),
@@ -214,7 +214,7 @@ impl WaitingLine {
         // All who wait in the widest network share one queue. Otherwise a bot with many small
         // networks would wait in all of them at once.
         let queue = keys.as_slice().last().copied().unwrap_or_default();
-        let own = own_key(keys);
+        let network_key = own_key(keys);
         let wait = WaitRequest {
             network: queue,
             takes_ms: i64::try_from(WorkLevel::LAST.phone_s() * 1000).unwrap_or(i64::MAX),
@@ -223,7 +223,7 @@ impl WaitingLine {
         };
         match self.rooms.store().reserve_wait(room.id(), wait).await? {
             WaitReservation::Until(ready_at) => Ok(BegunWait {
-                ticket: self.waits.issue(room.id(), own, ready_at, rng),
+                ticket: self.waits.issue(room.id(), network_key, ready_at, rng),
                 ready_at,
             }),
             WaitReservation::FullUntil(free_at) => {
@@ -259,7 +259,7 @@ impl WaitingLine {
             NetworkStanding::Exempt => return Ok(None),
             NetworkStanding::Ordinary => {}
         }
-        let aim = if self.has_place(room, holder, now).await? {
+        let purpose = if self.has_place(room, holder, now).await? {
             TollFor::Claim
         } else {
             TollFor::Join
@@ -270,7 +270,7 @@ impl WaitingLine {
         } else {
             self.rooms.store().network_places(room.id(), keys).await?
         };
-        let price = price(document.per_network, places, aim.demand(room));
+        let price = price(document.per_network, places, purpose.demand(room));
         let provider = document.challenge.provider();
         if price != NetworkPrice::Free
             && let Some(provider) = provider
@@ -280,7 +280,7 @@ impl WaitingLine {
         }
         match price {
             NetworkPrice::Free => Ok(None),
-            NetworkPrice::Full => Err(full(room).into()),
+            NetworkPrice::Full => Err(network_full_refusal(room).into()),
             NetworkPrice::Work(level) => {
                 let stands_in = provider.is_some();
                 let challenger = &self.challenger;
@@ -293,7 +293,7 @@ impl WaitingLine {
 }
 
 /// Returns the refusal for a network that gets no further place by proofs of work.
-fn full(room: &Room) -> NetworkRefusal {
+fn network_full_refusal(room: &Room) -> NetworkRefusal {
     match room.row().document.challenge.provider() {
         Some(_) => NetworkRefusal::FullUnchecked,
         None => NetworkRefusal::Full,
@@ -307,12 +307,16 @@ fn own_key(keys: NetworkKeys) -> NetworkKey {
 }
 
 /// Turns the store's refusal into the refusal that the visitor gets.
-pub fn refusal_of_toll(room: &Room, aim: TollFor, refusal: TollRefusal) -> NetworkRefusal {
+pub fn refusal_of_toll(room: &Room, purpose: TollFor, refusal: TollRefusal) -> NetworkRefusal {
     match refusal {
         TollRefusal::SolutionUsed => NetworkRefusal::SolutionUsed,
         TollRefusal::TooManyPlaces(places) => {
-            match price(room.row().document.per_network, places, aim.demand(room)) {
-                NetworkPrice::Full => full(room),
+            match price(
+                room.row().document.per_network,
+                places,
+                purpose.demand(room),
+            ) {
+                NetworkPrice::Full => network_full_refusal(room),
                 // The limits may have been raised since the store refused.
                 NetworkPrice::Work(_) | NetworkPrice::Free => NetworkRefusal::ChallengeMissing,
             }

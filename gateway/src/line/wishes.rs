@@ -122,11 +122,11 @@ impl WaitingLine {
             };
             room.wishes().odds(line, self.rooms.shared_store()).await
         };
-        let told = wishes.iter().map(|wish| WishView {
+        let views = wishes.iter().map(|wish| WishView {
             wish: wish.clone(),
-            odds: odds.as_ref().map(|odds| odds.told(wish, view.rank)),
+            odds: odds.as_ref().map(|odds| odds.told_odds(wish, view.rank)),
         });
-        view.wishes = Some(told.collect());
+        view.wishes = Some(views.collect());
         view
     }
 }

@@ -27,23 +27,23 @@ pub(super) fn of_room(
     if document.opens_at < draw_at {
         entries.insert(0, ("opening", document.opens_at, "the lobby opens"));
     }
-    let texts = entries.iter().map(|(name, _, what)| {
+    let texts = entries.iter().map(|(name, _, entry_title)| {
         (
             format!("{room}-{name}@fairgate"),
-            format!("{}: {what}", document.title),
+            format!("{}: {entry_title}", document.title),
         )
     });
     let texts: Vec<_> = texts.collect();
-    let at = |at_ms| Timestamp::from_millisecond(at_ms).unwrap_or_default();
+    let timestamp = |at_ms| Timestamp::from_millisecond(at_ms).unwrap_or_default();
     let events = entries.iter().zip(&texts);
     let events = events.map(|((_, at_ms, _), (uid, summary))| CalendarEvent {
         uid,
         summary,
         location: "",
         description: "",
-        issued_at: at(now),
-        starts_at: at(*at_ms),
-        ends_at: at(at_ms.saturating_add(ENTRY_MS)),
+        issued_at: timestamp(now),
+        starts_at: timestamp(*at_ms),
+        ends_at: timestamp(at_ms.saturating_add(ENTRY_MS)),
         time_zone: zone,
     });
     write_calendar(&events.collect::<Vec<_>>())

@@ -86,16 +86,16 @@ pub(crate) async fn list(
     // If booking does not answer, rooms are found only by their titles.
     let shows = rooms.core().shows(&["*".to_owned()]).await;
     let shows = shows.unwrap_or_default();
-    let found = ListPage::of(search.find_rooms(rooms.all(), &shows), page);
-    let mut views = Vec::with_capacity(found.items.len());
-    for item in &found.items {
+    let page_of_rooms = ListPage::of(search.find_rooms(rooms.all(), &shows), page);
+    let mut views = Vec::with_capacity(page_of_rooms.items.len());
+    for item in &page_of_rooms.items {
         views.push(RoomView::fresh(&rooms, &item.room).await);
     }
     let list = RoomList {
         rooms: views,
-        total: found.total,
+        total: page_of_rooms.total,
         page,
-        pages: found.pages,
+        pages: page_of_rooms.pages,
     };
     Ok(([(header::CACHE_CONTROL, SHORTLY)], Json(list)).into_response())
 }

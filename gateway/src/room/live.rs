@@ -104,12 +104,12 @@ impl Room {
     /// Stores a row that was written here or by another node. An older row changes nothing. Returns
     /// whether the row was newer.
     pub fn set_row(&self, row: RoomRow) -> bool {
-        let mut known = self.inner.row.write();
-        let newer = row.version > known.version;
-        if newer {
-            *known = Arc::new(row);
+        let mut current_row = self.inner.row.write();
+        let is_newer = row.version > current_row.version;
+        if is_newer {
+            *current_row = Arc::new(row);
         }
-        newer
+        is_newer
     }
 
     /// Notes that another node has begun the draw. This node then runs the draw too, even if the
@@ -166,14 +166,14 @@ impl Room {
     /// Before the first tick it is the promoter's rate.
     #[must_use]
     pub fn pace_per_s(&self) -> f64 {
-        let (tick, asked) = (self.last_tick(), self.row().document.per_s);
+        let (tick, asked_per_s) = (self.last_tick(), self.row().document.per_s);
         if tick.at == 0 {
-            return asked;
+            return asked_per_s;
         }
         // The promoter's rate is the cap, so that a change shows at once. Digits after the
         // thousandths are noise.
         let (mean, _) = tick.rates;
-        (mean.min(asked) * 1000.0).round() / 1000.0
+        (mean.min(asked_per_s) * 1000.0).round() / 1000.0
     }
 
     /// Locks the pace's memory of the last seconds.
@@ -259,10 +259,10 @@ impl Room {
         }
         let draw = self.inner.draw.read();
         let ranked = draw.ranked.as_ref()?;
-        let drawn = usize::try_from(number)
+        let drawn_rank = usize::try_from(number)
             .ok()
             .and_then(|at| ranked.rank_of.get(at));
-        Some(drawn.map_or(number, |rank| u64::from(*rank)))
+        Some(drawn_rank.map_or(number, |rank| u64::from(*rank)))
     }
 
     /// Returns whether this is the built-in room.

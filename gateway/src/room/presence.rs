@@ -34,9 +34,9 @@ pub struct PresenceGuard {
 impl VisitorPresence {
     /// Notes that a visitor with that place opened a socket.
     #[must_use]
-    pub fn socket_opened(&self, shown: Arc<PresentedPlace>) -> PresenceGuard {
-        let number = shown.number;
-        self.inner.lock().open.entry(number).or_insert((0, shown)).0 += 1;
+    pub fn socket_opened(&self, place: Arc<PresentedPlace>) -> PresenceGuard {
+        let number = place.number;
+        self.inner.lock().open.entry(number).or_insert((0, place)).0 += 1;
         PresenceGuard {
             presence: self.clone(),
             number,
@@ -61,21 +61,21 @@ impl VisitorPresence {
     #[must_use]
     pub fn open_places(&self) -> Vec<PresentedPlace> {
         let inner = self.inner.lock();
-        inner.open.values().map(|(_, shown)| **shown).collect()
+        inner.open.values().map(|(_, place)| **place).collect()
     }
 }
 
 impl Drop for PresenceGuard {
     fn drop(&mut self) {
         let mut inner = self.presence.inner.lock();
-        let gone = match inner.open.get_mut(&self.number) {
+        let is_last = match inner.open.get_mut(&self.number) {
             Some((sockets, _)) => {
                 *sockets -= 1;
                 *sockets == 0
             }
             None => false,
         };
-        if gone {
+        if is_last {
             inner.open.remove(&self.number);
             inner.seen.insert(self.number);
         }

@@ -49,7 +49,7 @@ pub struct RoomRegistry {
 }
 
 struct RoomRegistryState {
-    parts: RoomDependencies,
+    dependencies: RoomDependencies,
     rooms: RwLock<BTreeMap<String, Room>>,
     /// Sends opened rooms to the task that runs their loops.
     opened: mpsc::UnboundedSender<Room>,
@@ -60,10 +60,10 @@ impl RoomRegistry {
     /// Makes a registry without rooms. The receiver gets each opened room, so that the caller can
     /// run the room's loop.
     #[must_use]
-    pub fn new(parts: RoomDependencies) -> (Self, mpsc::UnboundedReceiver<Room>) {
-        let (opened, taken_up) = mpsc::unbounded_channel();
+    pub fn new(dependencies: RoomDependencies) -> (Self, mpsc::UnboundedReceiver<Room>) {
+        let (opened, opened_rooms) = mpsc::unbounded_channel();
         let inner = RoomRegistryState {
-            parts,
+            dependencies,
             rooms: RwLock::default(),
             opened,
             troubles: RoomTroubles::default(),
@@ -71,7 +71,7 @@ impl RoomRegistry {
         let rooms = Self {
             inner: Arc::new(inner),
         };
-        (rooms, taken_up)
+        (rooms, opened_rooms)
     }
 
     /// Makes a row for a room that does not exist yet, with a new draw secret.
@@ -152,7 +152,7 @@ impl RoomRegistry {
         let mut shows = self.core().shows(&["*".to_owned()]).await?;
         let covered = self.coverage();
         let patterns = || covered.iter().flat_map(|(_, patterns)| patterns);
-        shows.retain(|card| !patterns().any(|pattern| overlap(pattern, card.id.as_str())));
+        shows.retain(|show| !patterns().any(|pattern| overlap(pattern, show.id.as_str())));
         Ok(shows)
     }
 
@@ -179,54 +179,54 @@ impl RoomRegistry {
     /// Returns the ledger.
     #[must_use]
     pub fn ledger(&self) -> &RoomLedger {
-        &self.inner.parts.ledger
+        &self.inner.dependencies.ledger
     }
 
     /// Returns the room store.
     #[must_use]
     pub fn store(&self) -> &dyn RoomStore {
-        &*self.inner.parts.store
+        &*self.inner.dependencies.store
     }
 
     /// Returns the room store for a task that outlives the caller.
     #[must_use]
     pub fn shared_store(&self) -> &Arc<dyn RoomStore> {
-        &self.inner.parts.store
+        &self.inner.dependencies.store
     }
 
     /// Returns the calls to booking.
     #[must_use]
     pub fn core(&self) -> &Arc<dyn BookingCore> {
-        &self.inner.parts.core
+        &self.inner.dependencies.core
     }
 
     /// Returns the keys that sign and verify.
     #[must_use]
     pub fn keyring(&self) -> &Keyring {
-        &self.inner.parts.keyring
+        &self.inner.dependencies.keyring
     }
 
     /// Returns the measurements of booking's answers.
     #[must_use]
     pub fn health(&self) -> &BookingHealth {
-        &self.inner.parts.health
+        &self.inner.dependencies.health
     }
 
     /// Returns the clock that `now` comes from.
     #[must_use]
     pub fn clock(&self) -> &Clock {
-        &self.inner.parts.clock
+        &self.inner.dependencies.clock
     }
 
     /// Returns the current time, milliseconds since the epoch.
     #[must_use]
     pub fn now_ms(&self) -> i64 {
-        self.inner.parts.clock.now_ms()
+        self.inner.dependencies.clock.now_ms()
     }
 
     /// Returns a receiver that becomes true when the process drains.
     #[must_use]
     pub fn stopping(&self) -> watch::Receiver<bool> {
-        self.inner.parts.stopping.clone()
+        self.inner.dependencies.stopping.clone()
     }
 }

@@ -75,14 +75,15 @@ impl OnSaleSearch {
     #[must_use]
     pub fn find_rooms<'s>(&self, rooms: Vec<Room>, shows: &'s [ShowSummary]) -> Vec<FoundRoom<'s>> {
         let mut covered = shows_by_room(&rooms, shows);
-        let anywhere = self.city.is_empty() && self.from.is_none() && self.to.is_none();
+        let has_only_words = self.city.is_empty() && self.from.is_none() && self.to.is_none();
         let mut found: Vec<(i64, FoundRoom<'s>)> = Vec::new();
         for (room, shows) in rooms.into_iter().zip(covered.drain(..)) {
             let row = room.row();
             let matching = shows.iter().filter(|show| self.finds_show(show));
-            let first = matching.map(|show| show.starts_at.as_millisecond()).min();
-            let by_title = || anywhere && self.matches_words(&row.document.title);
-            if let Some(at) = first.or_else(|| by_title().then_some(row.document.draw_at)) {
+            let first_start_ms = matching.map(|show| show.starts_at.as_millisecond()).min();
+            let by_title = || has_only_words && self.matches_words(&row.document.title);
+            if let Some(at) = first_start_ms.or_else(|| by_title().then_some(row.document.draw_at))
+            {
                 found.push((at, FoundRoom { room, shows }));
             }
         }
@@ -95,15 +96,16 @@ impl OnSaleSearch {
     }
 
     fn is_in_city(&self, show: &ShowSummary) -> bool {
-        let there = || show.location.city.as_deref().map(SearchText::new);
-        self.city.is_empty() || there().is_some_and(|city| city.match_typed(&self.city).is_some())
+        let show_city = || show.location.city.as_deref().map(SearchText::new);
+        self.city.is_empty()
+            || show_city().is_some_and(|city| city.match_typed(&self.city).is_some())
     }
 
     fn is_in_period(&self, show: &ShowSummary) -> bool {
         let zone = show.location.time_zone.as_deref();
-        let there = zone.and_then(|zone| show.starts_at.in_tz(zone).ok());
-        let there = there.unwrap_or_else(|| show.starts_at.to_zoned(TimeZone::UTC));
-        let day = there.date();
+        let local_start = zone.and_then(|zone| show.starts_at.in_tz(zone).ok());
+        let local_start = local_start.unwrap_or_else(|| show.starts_at.to_zoned(TimeZone::UTC));
+        let day = local_start.date();
         self.from.is_none_or(|from| from <= day) && self.to.is_none_or(|to| day <= to)
     }
 }
@@ -117,13 +119,13 @@ fn words_of(show: &ShowSummary) -> String {
 
 /// Returns the shows that each room covers, in the order of the rooms.
 fn shows_by_room<'s>(rooms: &[Room], shows: &'s [ShowSummary]) -> Vec<Vec<&'s ShowSummary>> {
-    let (mut exact, mut beginnings) = (HashMap::new(), Vec::new());
+    let (mut exact, mut prefixes) = (HashMap::new(), Vec::new());
     let mut everyday = None;
     for (at, room) in rooms.iter().enumerate() {
         everyday = everyday.or_else(|| room.is_everyday().then_some(at));
         for pattern in &room.row().document.shows {
             match pattern.strip_suffix('*') {
-                Some(beginning) => beginnings.push((beginning.to_owned(), at)),
+                Some(prefix) => prefixes.push((prefix.to_owned(), at)),
                 None => drop(exact.insert(pattern.clone(), at)),
             }
         }
@@ -131,13 +133,13 @@ fn shows_by_room<'s>(rooms: &[Room], shows: &'s [ShowSummary]) -> Vec<Vec<&'s Sh
     let mut covered = vec![Vec::new(); rooms.len()];
     for show in shows {
         let id = show.id.as_str();
-        let by_beginning = || {
-            beginnings
+        let by_prefix = || {
+            prefixes
                 .iter()
                 .find(|(part, _)| id.starts_with(part.as_str()))
         };
         let room = exact.get(id).copied();
-        let room = room.or_else(|| by_beginning().map(|(_, at)| *at));
+        let room = room.or_else(|| by_prefix().map(|(_, at)| *at));
         if let Some(at) = room.or(everyday) {
             covered[at].push(show);
         }
@@ -161,9 +163,9 @@ impl<T> ListPage<T> {
     #[must_use]
     pub fn of(list: Vec<T>, page: usize) -> Self {
         let total = list.len();
-        let before = page.saturating_sub(1).saturating_mul(PER_PAGE);
+        let skipped = page.saturating_sub(1).saturating_mul(PER_PAGE);
         Self {
-            items: list.into_iter().skip(before).take(PER_PAGE).collect(),
+            items: list.into_iter().skip(skipped).take(PER_PAGE).collect(),
             total,
             pages: total.div_ceil(PER_PAGE).max(1),
         }

@@ -35,8 +35,8 @@ impl RoomTroubles {
     pub fn note_unreadable(&self, room: &str, error: &LedgerError) {
         metrics::counter!("fairgate_room_unread_total", "room" => room.to_owned()).increment(1);
         let why = error.to_string();
-        let before = self.inner.lock().unreadable.insert(room.to_owned(), why);
-        if before.is_none() {
+        let earlier_reason = self.inner.lock().unreadable.insert(room.to_owned(), why);
+        if earlier_reason.is_none() {
             tracing::error!(room, %error, "a room cannot be read; the other rooms keep working");
         }
     }

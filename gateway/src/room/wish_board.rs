@@ -1,5 +1,5 @@
 //! What the places of a room wish for, as this node knows it, and the odds of these wishes. The
-//! odds are worked out when somebody asks for them, at most once every [`GOOD_FOR`]. A separate
+//! odds are worked out when somebody asks for them, at most once every [`FRESH_FOR`]. A separate
 //! task does this, and goes on if the caller goes away.
 
 use parking_lot::Mutex;
@@ -19,16 +19,16 @@ use crate::store::{CHANGES_MAX, RoomStore, StoreFailure, WishCursor, WishList};
 use crate::upstream::ShowSeatsLeft;
 
 /// How long odds are used before new ones are worked out.
-const GOOD_FOR: Duration = Duration::from_secs(5);
+const FRESH_FOR: Duration = Duration::from_secs(5);
 /// The age up to which a caller gets old odds at once, while new ones are being worked out.
-const GOOD_MEANWHILE: Duration = Duration::from_secs(15);
+const USABLE_MEANWHILE: Duration = Duration::from_secs(15);
 /// The age from which odds are not used at all.
 const ODDS_AGE_MAX: Duration = Duration::from_secs(60);
 /// The longest time that a caller waits for odds. The visitor's place matters more than the odds.
 /// The visitor sees the odds at the next call.
-const WAITED_MAX: Duration = Duration::from_millis(300);
+const WAIT_FOR_ODDS_MAX: Duration = Duration::from_millis(300);
 /// The most odds before the draw that are kept. Each different wish has one entry.
-const KNOWN_MAX: usize = 10_000;
+const ODDS_KEPT_MAX: usize = 10_000;
 /// How many lists may be kept in addition to two for each place with wishes. Unused lists are
 /// forgotten only when there are more lists.
 const LISTS_SPARE: usize = 1_000;
@@ -93,7 +93,7 @@ impl WishOdds {
     /// Returns the odds of a wish as the visitor at `rank` sees them. Before the draw nobody has a
     /// rank.
     #[must_use]
-    pub fn told(&self, wish: &SeatWish, rank: Option<u64>) -> f64 {
+    pub fn told_odds(&self, wish: &SeatWish, rank: Option<u64>) -> f64 {
         if self.is_ordered {
             let ahead = rank.map_or(0, |rank| self.crowd.between(self.released, rank));
             return self.forecast.told_odds(wish, ahead);
@@ -102,20 +102,20 @@ impl WishOdds {
             return *odds;
         }
         let odds = self.forecast.told_odds(wish, 0);
-        let mut known = self.before_draw.lock();
-        if known.len() < KNOWN_MAX {
-            known.insert(wish.clone(), odds);
+        let mut odds_by_wish = self.before_draw.lock();
+        if odds_by_wish.len() < ODDS_KEPT_MAX {
+            odds_by_wish.insert(wish.clone(), odds);
         }
         odds
     }
 }
 
 impl WishBoard {
-    /// Returns the odds of wishes. If the known odds are older than [`GOOD_FOR`], starts a task
-    /// that works out new ones. If there are none, or they are older than [`GOOD_MEANWHILE`], waits
-    /// for the new ones, but at most [`WAITED_MAX`]. If no new ones are ready, returns odds that
-    /// are up to [`ODDS_AGE_MAX`] old. Returns `None` if nothing is on sale, if booking has not
-    /// said what is on sale, or if there are no odds that are new enough.
+    /// Returns the odds of wishes. If the known odds are older than [`FRESH_FOR`], starts a task
+    /// that works out new ones. If there are none, or they are older than [`USABLE_MEANWHILE`],
+    /// waits for the new ones, but at most [`WAIT_FOR_ODDS_MAX`]. If no new ones are ready, returns
+    /// odds that are up to [`ODDS_AGE_MAX`] old. Returns `None` if nothing is on sale, if booking
+    /// has not said what is on sale, or if there are no odds that are new enough.
     pub async fn odds(
         &self,
         line: LineAtTick,
@@ -129,7 +129,7 @@ impl WishBoard {
         let mut made = self.made.subscribe();
         let earlier = odds_of(&made.borrow_and_update(), is_ordered);
         if let Some(earlier) = &earlier
-            && earlier.at.elapsed() < GOOD_FOR
+            && earlier.at.elapsed() < FRESH_FOR
         {
             return Some(Arc::clone(&earlier.odds));
         }
@@ -137,11 +137,11 @@ impl WishBoard {
             self.renew(known, line, supply, Arc::clone(store));
         }
         let age = earlier.as_ref().map(|earlier| earlier.at.elapsed());
-        if age.is_none_or(|age| age > GOOD_MEANWHILE) {
+        if age.is_none_or(|age| age > USABLE_MEANWHILE) {
             let is_newer = |made: &Option<MadeOdds>| {
-                odds_of(made, is_ordered).is_some_and(|made| made.at.elapsed() < GOOD_FOR)
+                odds_of(made, is_ordered).is_some_and(|made| made.at.elapsed() < FRESH_FOR)
             };
-            let ready = tokio::time::timeout(WAITED_MAX, made.wait_for(is_newer)).await;
+            let ready = tokio::time::timeout(WAIT_FOR_ODDS_MAX, made.wait_for(is_newer)).await;
             if let Ok(Ok(made)) = ready {
                 return odds_of(&made, is_ordered).map(|made| made.odds);
             }
@@ -174,12 +174,12 @@ impl WishBoard {
                 return;
             }
             // In a long line this takes a while. No other call should wait for it.
-            let worked_out = tokio::task::spawn_blocking(move || {
+            let computation = tokio::task::spawn_blocking(move || {
                 if let Some(odds) = known.work_out(&line, &supply) {
                     made.send_replace(Some(odds));
                 }
             });
-            if let Err(error) = worked_out.await {
+            if let Err(error) = computation.await {
                 tracing::error!(%error, "the odds of wishes could not be worked out");
             }
         });
@@ -227,11 +227,11 @@ impl KnownWishes {
             self.by_number.remove(&number);
             return;
         }
-        let kept = self.lists.get(&wishes).cloned().unwrap_or_else(|| {
+        let shared_list = self.lists.get(&wishes).cloned().unwrap_or_else(|| {
             self.lists.insert(Arc::clone(&wishes));
             wishes
         });
-        self.by_number.insert(number, kept);
+        self.by_number.insert(number, shared_list);
     }
 
     fn work_out(&self, line: &LineAtTick, supply: &[CategorySupply]) -> Option<MadeOdds> {
@@ -274,13 +274,13 @@ impl KnownWishes {
 #[must_use]
 pub fn supply_of(shows: &[ShowSeatsLeft]) -> Vec<CategorySupply> {
     let of_show = |show: &ShowSeatsLeft| {
-        let of = show.show.clone();
-        let supply = show.categories.iter().map(move |left| CategorySupply {
-            show: of.clone(),
-            key: left.key.clone(),
-            free: u64::from(left.free - left.accessible),
-            accessible: u64::from(left.accessible),
-            held: u64::from(left.held),
+        let slug = show.show.clone();
+        let supply = show.categories.iter().map(move |seats| CategorySupply {
+            show: slug.clone(),
+            key: seats.key.clone(),
+            free: u64::from(seats.free - seats.accessible),
+            accessible: u64::from(seats.accessible),
+            held: u64::from(seats.held),
         });
         supply.collect::<Vec<_>>()
     };
@@ -398,7 +398,7 @@ mod tests {
         .await;
         let again = board.odds(line(true), &store).await.expect("odds");
         assert!(Arc::ptr_eq(&first, &again), "they are good for a while");
-        let told = [0, PEOPLE - 1].map(|rank| first.told(&wish(), Some(rank)));
+        let told = [0, PEOPLE - 1].map(|rank| first.told_odds(&wish(), Some(rank)));
         assert_eq!(told[0], 1.0);
         assert!(told[1] < 0.3, "{told:?}");
     }
@@ -408,9 +408,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let (store, board) = (store_with_wishes(folder.path()).await, WishBoard::default());
         let before = until("odds", async || board.odds(line(false), &store).await).await;
-        let told = before.told(&wish(), None);
+        let told = before.told_odds(&wish(), None);
         assert!((0.2..0.95).contains(&told), "{told}");
-        assert_eq!(before.told(&wish(), None), told);
+        assert_eq!(before.told_odds(&wish(), None), told);
         let after = until("odds", async || board.odds(line(true), &store).await).await;
         assert!(!Arc::ptr_eq(&before, &after));
         // The task that made the odds may not have ended yet.

@@ -52,8 +52,8 @@ struct ChallengeAnswer {
 }
 
 impl From<GivenChallenge> for ChallengeAnswer {
-    fn from(given: GivenChallenge) -> Self {
-        match given {
+    fn from(challenge: GivenChallenge) -> Self {
+        match challenge {
             GivenChallenge::Work(work) => Self {
                 kind: "pow",
                 altcha: Some(work.altcha),
@@ -98,18 +98,20 @@ pub(crate) async fn challenge(
             .ok()
             .map(|place| place.holder),
     };
-    let given = waiting_line
+    let given_challenge = waiting_line
         .challenge(&room, holder.unwrap_or(VOID), network, now, &mut rng)
         .await?;
-    if given.is_some() && holder.is_none() {
+    if given_challenge.is_some() && holder.is_none() {
         return Err(Problem::invalid_field(
             "holder",
             "holder is missing, and no place was shown: holder is the SHA-256 of the 32 bytes of your own secret, as 64 hex digits. Nothing was changed. Ask again with it.",
         ));
     }
     let no_store = (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    Ok(match given {
+    Ok(match given_challenge {
         None => (StatusCode::NO_CONTENT, [no_store]).into_response(),
-        Some(given) => ([no_store], Json(ChallengeAnswer::from(given))).into_response(),
+        Some(given_challenge) => {
+            ([no_store], Json(ChallengeAnswer::from(given_challenge))).into_response()
+        }
     })
 }

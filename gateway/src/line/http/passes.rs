@@ -112,10 +112,10 @@ pub(crate) async fn verify(
 /// Checks the pass as [`verify`] does, for proxies that send the original method and path along.
 pub(crate) async fn verify_any(
     State(waiting_line): State<WaitingLine>,
-    Path(named): Path<HashMap<String, String>>,
+    Path(path_parameters): Path<HashMap<String, String>>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let room = named.get("room").map_or("", String::as_str);
+    let room = path_parameters.get("room").map_or("", String::as_str);
     check_pass(&waiting_line, room, &headers)
 }
 
@@ -123,10 +123,10 @@ pub(crate) async fn verify_any(
 /// gateways of Kubernetes' Gateway API that are built on Envoy.
 pub(crate) async fn verify_with_200(
     State(waiting_line): State<WaitingLine>,
-    Path(named): Path<HashMap<String, String>>,
+    Path(path_parameters): Path<HashMap<String, String>>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let room = named.get("room").map_or("", String::as_str);
+    let room = path_parameters.get("room").map_or("", String::as_str);
     let mut answer = check_pass(&waiting_line, room, &headers)?;
     *answer.status_mut() = StatusCode::OK;
     Ok(answer)
@@ -139,20 +139,20 @@ fn check_pass(
     room: &str,
     headers: &HeaderMap,
 ) -> Result<Response, Problem> {
-    let live = live_pass(waiting_line, room, headers)?;
+    let pass = live_pass(waiting_line, room, headers)?;
     let value = |text: String| HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static(""));
     let headers = [
         (
             HeaderName::from_static("x-fairgate-room"),
-            value(live.room.clone()),
+            value(pass.room.clone()),
         ),
         (
             HeaderName::from_static("x-fairgate-rank"),
-            value(live.rank.to_string()),
+            value(pass.rank.to_string()),
         ),
         (
             HeaderName::from_static("x-fairgate-visitor"),
-            value(live.sub.to_string()),
+            value(pass.sub.to_string()),
         ),
     ];
     Ok((StatusCode::NO_CONTENT, headers).into_response())
@@ -185,13 +185,13 @@ pub fn live_pass(
         waiting_line.rooms.keyring(),
         waiting_line.rooms.now_ms().div_euclid(1000),
     );
-    let shown = [
+    let presented_passes = [
         bearer(headers).map(|jwt| keyring.verify_pass(jwt, now_s)),
         cookies::value(headers, CookieKind::Pass, room)
             .map(|value| keyring.verify_pass_cookie(value, room, now_s)),
     ];
     let mut refusal = pass_problem(ProblemCode::PassInvalid, "no pass was shown");
-    for verified in shown.into_iter().flatten() {
+    for verified in presented_passes.into_iter().flatten() {
         match check_live(&waiting_line.rooms, room, verified) {
             Ok(live) => return Ok(live),
             Err(refused) => refusal = refused,

@@ -78,10 +78,12 @@ pub(crate) async fn join(
     if body.moved.is_some() {
         // The browser may still have the pass of an earlier place. That pass must not book for the
         // new place.
-        let gone = waiting_line
+        let removed_cookie = waiting_line
             .web
             .remove_cookie(CookieKind::Pass, room.id())?;
-        response.headers_mut().append(header::SET_COOKIE, gone);
+        response
+            .headers_mut()
+            .append(header::SET_COOKIE, removed_cookie);
     }
     Ok(response)
 }
@@ -166,10 +168,14 @@ pub(crate) async fn leave(
         Err(PlaceRefusal::Left) => {}
         Err(refusal) => return Err(refusal.into()),
     }
-    let gone = waiting_line
+    let removed_cookie = waiting_line
         .web
         .remove_cookie(CookieKind::Place, room.id())?;
-    Ok((StatusCode::NO_CONTENT, [(header::SET_COOKIE, gone)]).into_response())
+    Ok((
+        StatusCode::NO_CONTENT,
+        [(header::SET_COOKIE, removed_cookie)],
+    )
+        .into_response())
 }
 
 /// Builds the `Set-Cookie` header of a place.

@@ -50,23 +50,23 @@ impl From<PlaceRefusal> for Problem {
 }
 
 /// Builds the problem 403 `revoked`. `note` is what the promoter tells the visitor.
-fn revoked(what: &str, note: &str) -> Problem {
-    let given = if note.is_empty() {
+fn revoked(summary: &str, note: &str) -> Problem {
+    let reason_given = if note.is_empty() {
         String::new()
     } else {
         format!(" The reason given: {note}.")
     };
     let detail = format!(
-        "{what}{given} What you hold or ordered is not touched. If this is a mistake, ask the promoter and give the request id."
+        "{summary}{reason_given} What you hold or ordered is not touched. If this is a mistake, ask the promoter and give the request id."
     );
     Problem::new(ProblemCode::Revoked, detail).with_member("note", note)
 }
 
-fn place_invalid(what: &str, error: &dyn std::fmt::Display) -> Problem {
+fn place_invalid(summary: &str, error: &dyn std::fmt::Display) -> Problem {
     Problem::new(
         ProblemCode::PlaceInvalid,
         format!(
-            "{what} Nothing was changed. Use the place exactly as this room gave it, or join again. ({error})"
+            "{summary} Nothing was changed. Use the place exactly as this room gave it, or join again. ({error})"
         ),
     )
 }
@@ -116,7 +116,7 @@ impl From<JoinRefusal> for Problem {
 
 impl From<MoveRefusal> for Problem {
     fn from(refusal: MoveRefusal) -> Self {
-        let (code, what) = match refusal {
+        let (code, summary) = match refusal {
             MoveRefusal::Invalid => (
                 ProblemCode::CodeInvalid,
                 "This code does not bring a place of this room to another device.",
@@ -132,10 +132,10 @@ impl From<MoveRefusal> for Problem {
             MoveRefusal::Place(refusal) => return refusal.into(),
             MoveRefusal::Guard(refusal) => return refusal.into(),
         };
-        let what = format!(
-            "{what} Nothing was changed, and the place is kept on the device that has it. Make a new code there."
+        let summary = format!(
+            "{summary} Nothing was changed, and the place is kept on the device that has it. Make a new code there."
         );
-        Self::new(code, what)
+        Self::new(code, summary)
             .with_member("field", "move")
             .with_member("reason", "move")
     }
@@ -175,12 +175,12 @@ fn wrong_wishes(faults: &[(String, String)]) -> Problem {
         "{}. Your wishes were not changed. Correct this, and send all of them again.",
         texts.join("; ")
     );
-    let listed: Vec<_> = faults
+    let problems: Vec<_> = faults
         .iter()
         .map(|(field, detail)| json!({"field": field, "detail": detail}))
         .collect();
     let field = faults.first().map_or("wishes", |(field, _)| field);
-    Problem::invalid_field(field, detail).with_member("problems", listed)
+    Problem::invalid_field(field, detail).with_member("problems", problems)
 }
 
 impl From<PassClaimRefusal> for Problem {

@@ -26,8 +26,9 @@ pub async fn required(
     headers: &HeaderMap,
     now: i64,
 ) -> Result<Place, PlaceRefusal> {
-    let shown = place_credential(room.id(), headers).ok_or_else(|| PlaceRefusal::Required {
-        room: room.id().to_owned(),
-    })?;
-    recognise(rooms, room, shown, now).await
+    let credential =
+        place_credential(room.id(), headers).ok_or_else(|| PlaceRefusal::Required {
+            room: room.id().to_owned(),
+        })?;
+    recognise(rooms, room, credential, now).await
 }

@@ -17,8 +17,8 @@ pub(super) fn path(parts: &[&str]) -> String {
 /// Adds a query to a path. Leaves out fields with empty values.
 pub fn with_query(path: &str, query: &[(&str, &str)]) -> String {
     let mut address = path.to_owned();
-    let given = query.iter().filter(|(_, value)| !value.is_empty());
-    for (at, (name, value)) in given.enumerate() {
+    let non_empty = query.iter().filter(|(_, value)| !value.is_empty());
+    for (at, (name, value)) in non_empty.enumerate() {
         address.push(if at == 0 { '?' } else { '&' });
         write_escaped(&mut address, name);
         address.push('=');
@@ -27,13 +27,13 @@ pub fn with_query(path: &str, query: &[(&str, &str)]) -> String {
     address
 }
 
-fn write_escaped(out: &mut String, text: &str) {
+fn write_escaped(address: &mut String, text: &str) {
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(char::from(byte));
+            address.push(char::from(byte));
         } else {
             // Writing to a String cannot fail.
-            let _ = write!(out, "%{byte:02X}");
+            let _ = write!(address, "%{byte:02X}");
         }
     }
 }

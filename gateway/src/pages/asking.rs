@@ -121,18 +121,18 @@ fn document_of((status, bytes): (StatusCode, Bytes)) -> Option<Result<Value, Doc
 }
 
 /// Reads the document of an answer. An answer that cannot be read gives `missing` if the path has
-/// nothing, and otherwise `lost`.
+/// nothing, and otherwise `failure`.
 fn read_answer(
     answer: Option<(StatusCode, Bytes)>,
     missing: DocumentRefusal,
-    lost: BookingFailure,
+    failure: BookingFailure,
 ) -> Result<Value, DocumentRefusal> {
     let has_nothing = matches!(&answer, Some((status, _)) if status.is_client_error());
     let unreadable = || {
         if has_nothing {
             missing
         } else {
-            Problem::from(lost).into()
+            Problem::from(failure).into()
         }
     };
     answer.and_then(document_of).ok_or_else(unreadable)?
@@ -157,7 +157,7 @@ impl PageRoutes {
     ) -> Result<Value, DocumentRefusal> {
         let missing = Problem::not_found("page", call.path);
         // If the answer to a call is lost, the call may have been carried out.
-        let lost = if call.method.is_safe() {
+        let failure = if call.method.is_safe() {
             BookingFailure::Unreachable
         } else {
             BookingFailure::Unanswered
@@ -166,7 +166,7 @@ impl PageRoutes {
             return Err(missing.into());
         };
         let answer = call_in_process(&self.door, request).await;
-        read_answer(answer, missing.into(), lost)
+        read_answer(answer, missing.into(), failure)
     }
 
     /// Makes a call as [`Self::call_as_visitor`] does, and returns the text of the answer.

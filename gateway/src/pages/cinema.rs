@@ -65,27 +65,27 @@ pub(crate) async fn cinema(
     State(pages): State<PageRoutes>,
     Query(query): Query<BTreeMap<String, String>>,
 ) -> Response {
-    let asked = ShowingSearch::from_query(&query);
-    let page = asked.page.to_string();
-    let mut search = asked.search_query();
-    search.extend([("page", page.as_str()), ("per_page", PER_PAGE)]);
+    let search = ShowingSearch::from_query(&query);
+    let page = search.page.to_string();
+    let mut api_query = search.search_query();
+    api_query.extend([("page", page.as_str()), ("per_page", PER_PAGE)]);
     let (found, cities, films) = tokio::join!(
-        pages.fetch_with_query("/v1/cinema/showings", &search),
+        pages.fetch_with_query("/v1/cinema/showings", &api_query),
         pages.fetch_document("/v1/cinema/cities"),
-        films(&pages, asked.field("city")),
+        films(&pages, search.field("city")),
     );
     let (found, status, problem) = match found {
-        Ok(found) => (Some(showings(found, &asked)), None, None),
+        Ok(found) => (Some(showings(found, &search)), None, None),
         Err(DocumentRefusal { status, document }) => (None, Some(status), Some(document)),
     };
     let context = CinemaPage {
         test: pages.test,
-        asked: asked.search_query().into_iter().collect(),
-        party: asked.party,
+        asked: search.search_query().into_iter().collect(),
+        party: search.party,
         party_max: PARTY_MAX,
         searched: SEARCH_FIELDS
             .iter()
-            .any(|name| !asked.field(name).is_empty()),
+            .any(|name| !search.field(name).is_empty()),
         cities: cities.map_or(Value::Null, |mut answer| answer["cities"].take()),
         films,
         found,
@@ -111,26 +111,26 @@ async fn films(pages: &PageRoutes, city: &str) -> Value {
 }
 
 /// Builds one page of results, with the addresses of the previous and the next page.
-fn showings(mut found: Value, asked: &ShowingSearch<'_>) -> FoundShowings {
-    let whole = |name: &str| u32::try_from(found[name].as_u64().unwrap_or(0)).unwrap_or(u32::MAX);
-    let (total, per_page) = (whole("total"), whole("per_page").max(1));
+fn showings(mut answer: Value, search: &ShowingSearch<'_>) -> FoundShowings {
+    let number = |name: &str| u32::try_from(answer[name].as_u64().unwrap_or(0)).unwrap_or(u32::MAX);
+    let (total, per_page) = (number("total"), number("per_page").max(1));
     let pages = total.div_ceil(per_page).max(1);
-    let showings = found["showings"].as_array_mut().map(std::mem::take);
+    let showings = answer["showings"].as_array_mut().map(std::mem::take);
     let showings = showings.unwrap_or_default().into_iter();
     let showings: Vec<_> = showings
-        .map(|showing| showing_view(showing, asked.party))
+        .map(|showing| showing_view(showing, search.party))
         .collect();
-    let (by_film, showings) = match asked.field("sort") {
+    let (by_film, showings) = match search.field("sort") {
         "start" | "price" => (Vec::new(), showings),
         _ => (group_by_film(showings), Vec::new()),
     };
     FoundShowings {
         total,
-        page: asked.page,
+        page: search.page,
         pages,
-        near_only: found["near_only"].take(),
-        previous: (asked.page > 1).then(|| asked.page_address((asked.page - 1).min(pages))),
-        next: (asked.page < pages).then(|| asked.page_address(asked.page + 1)),
+        near_only: answer["near_only"].take(),
+        previous: (search.page > 1).then(|| search.page_address((search.page - 1).min(pages))),
+        next: (search.page < pages).then(|| search.page_address(search.page + 1)),
         by_film,
         showings,
     }
@@ -214,10 +214,10 @@ fn best_status(showing: &Value) -> &'static str {
 fn lowest_price(showing: &Value) -> Value {
     let all = || showing["categories"].as_array().into_iter().flatten();
     let amount = |one: &&Value| one["price"]["amount"].as_i64();
-    let open = all()
+    let cheapest_open = all()
         .filter(|one| one["status"] != "full")
         .min_by_key(amount);
-    let lowest = open.or_else(|| all().min_by_key(amount));
+    let lowest = cheapest_open.or_else(|| all().min_by_key(amount));
     lowest.map_or(Value::Null, |one| one["price"].clone())
 }
 

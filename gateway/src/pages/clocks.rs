@@ -9,13 +9,13 @@ use serde_json::Value;
 pub(super) fn local_time(moment: &Value, zone: &str) -> Value {
     zoned(moment, zone).map_or_else(
         || moment.clone(),
-        |there| there.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string().into(),
+        |local| local.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string().into(),
     )
 }
 
 /// Returns the day of a moment in a zone.
 pub(super) fn day_in_zone(moment: &Value, zone: &str) -> Option<jiff::civil::Date> {
-    zoned(moment, zone).map(|there| there.date())
+    zoned(moment, zone).map(|local| local.date())
 }
 
 fn zoned(moment: &Value, zone: &str) -> Option<Zoned> {

@@ -43,8 +43,11 @@ pub(crate) async fn join(
             challenge: ticket.clone(),
             ..JoinBody::default()
         };
-        let shown = place_credential(room.id(), &headers);
-        let joined = match waiting_line.join(room, shown, &body, network, now).await {
+        let credential = place_credential(room.id(), &headers);
+        let joined = match waiting_line
+            .join(room, credential, &body, network, now)
+            .await
+        {
             Err(JoinRefusal::Network(refusal)) => {
                 return Err(wait_instead(waiting_line, room, network, ticket, refusal, now).await);
             }

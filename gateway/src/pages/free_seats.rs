@@ -27,9 +27,9 @@ pub(super) async fn read(
 ) -> Result<FreeSeats, DocumentRefusal> {
     let path = address::path(&["v1", "shows", show, "free"]);
     let page = page.and_then(|page| page.parse::<u32>().ok()).unwrap_or(1);
-    let (named, page) = (section.parse::<u32>().ok(), page.max(1).to_string());
-    let section = match named {
-        Some(named) => u64::from(named),
+    let (section_number, page) = (section.parse::<u32>().ok(), page.max(1).to_string());
+    let section = match section_number {
+        Some(section_number) => u64::from(section_number),
         None => {
             let list = pages.fetch_document(&path).await?;
             let Some(only) = only_section(&list) else {

@@ -44,25 +44,25 @@ pub(crate) async fn home(
     let (found_rooms, pages_of_rooms) = open_rooms(&pages, &search, &shows, page).await;
     let (found_shows, pages_of_shows) = matching_shows(&pages, &search, &shows, page);
     let pages_all = pages_of_rooms.max(pages_of_shows);
-    let at_page = |page: usize| {
+    let page_address = |page: usize| {
         let page = page.to_string();
         let mut query: Vec<_> = FIELDS.map(|name| (name, field(name))).into();
         query.push(("page", &page));
         address::with_query("/", &query)
     };
     // The city is left out, because the cinemas' cities have other names.
-    let words = [("keyword", q), ("from", from), ("to", to)];
+    let cinema_query = [("keyword", q), ("from", from), ("to", to)];
     let context = HomePage {
         test: pages.test,
         rail: timetable,
-        cinema: programme.then(|| address::with_query("/cinema", &words)),
+        cinema: programme.then(|| address::with_query("/cinema", &cinema_query)),
         cities: cities(&shows),
         rooms: found_rooms,
         shows: found_shows,
         page,
         pages: pages_all,
-        previous: (page > 1).then(|| at_page((page - 1).min(pages_all))),
-        next: (page < pages_all).then(|| at_page(page + 1)),
+        previous: (page > 1).then(|| page_address((page - 1).min(pages_all))),
+        next: (page < pages_all).then(|| page_address(page + 1)),
         q: q.to_owned(),
         city: city.to_owned(),
         from: from.to_owned(),
@@ -82,12 +82,12 @@ async fn open_rooms(
     let now = rooms.now_ms();
     let open = rooms.all().into_iter();
     let open = open.filter(|room| !room.is_everyday() && room.phase(now) != RoomPhase::Closed);
-    let found = ListPage::of(search.find_rooms(open.collect(), shows), page);
-    let mut listed = Vec::with_capacity(found.items.len());
-    for item in &found.items {
-        listed.push(home_room(RoomView::fresh(rooms, &item.room).await, item));
+    let page_of_rooms = ListPage::of(search.find_rooms(open.collect(), shows), page);
+    let mut home_rooms = Vec::with_capacity(page_of_rooms.items.len());
+    for item in &page_of_rooms.items {
+        home_rooms.push(home_room(RoomView::fresh(rooms, &item.room).await, item));
     }
-    (listed, found.pages)
+    (home_rooms, page_of_rooms.pages)
 }
 
 /// Returns one page of the matching shows, sorted by start, and how many pages there are. Leaves
@@ -98,15 +98,18 @@ fn matching_shows(
     shows: &[ShowSummary],
     page: usize,
 ) -> (Vec<HomeShow>, usize) {
-    let wanted = shows
+    let matching = shows
         .iter()
         .filter(|show| !show.showing && search.finds_show(show));
-    let mut wanted: Vec<&ShowSummary> = wanted.collect();
-    wanted.sort_by_key(|show| (show.starts_at, &show.id));
-    let found = ListPage::of(wanted, page);
+    let mut matching: Vec<&ShowSummary> = matching.collect();
+    matching.sort_by_key(|show| (show.starts_at, &show.id));
+    let page_of_shows = ListPage::of(matching, page);
     let coverage = pages.waiting_line.rooms.coverage();
-    let listed = found.items.iter().map(|show| home_show(show, &coverage));
-    (listed.collect(), found.pages)
+    let home_shows = page_of_shows
+        .items
+        .iter()
+        .map(|show| home_show(show, &coverage));
+    (home_shows.collect(), page_of_shows.pages)
 }
 
 /// Returns the cities of the shows, sorted by name.
@@ -116,8 +119,8 @@ fn cities(shows: &[ShowSummary]) -> Vec<String> {
     cities.into_iter().take(CITIES_MAX).collect()
 }
 
-fn home_room(view: RoomView, found: &FoundRoom<'_>) -> HomeRoom {
-    let shows = &found.shows;
+fn home_room(view: RoomView, found_room: &FoundRoom<'_>) -> HomeRoom {
+    let shows = &found_room.shows;
     HomeRoom {
         zone: first_zone(shows.iter().copied()),
         room: view.room,

@@ -117,7 +117,7 @@ async fn lobby_page(
 ) -> Response {
     let (rooms, now) = (&pages.waiting_line.rooms, pages.waiting_line.rooms.now_ms());
     let place = match place_credential(room.id(), headers) {
-        Some(shown) => recognise(rooms, room, shown, now).await.ok(),
+        Some(credential) => recognise(rooms, room, credential, now).await.ok(),
         None => None,
     };
     let shop = pages.waiting_line.web.shop_of(room.id());
@@ -195,16 +195,18 @@ pub(crate) async fn seats(
     if document["sells_until"] == document["starts_at"] && document["sales_ended"] == false {
         document["sells_until"] = Value::Null;
     }
-    let most = document["limits"]["seats_per_visitor"].as_u64();
-    let most = most.map_or(SEATS_MAX, |most| u32::try_from(most).unwrap_or(SEATS_MAX));
+    let seats_max = document["limits"]["seats_per_visitor"].as_u64();
+    let seats_max = seats_max.map_or(SEATS_MAX, |seats_max| {
+        u32::try_from(seats_max).unwrap_or(SEATS_MAX)
+    });
     let quantity = query.get("seats").and_then(|seats| seats.parse().ok());
-    let quantity = quantity.filter(|seats| (1..=most).contains(seats));
+    let quantity = quantity.filter(|seats| (1..=seats_max).contains(seats));
     let free = match query.get("free") {
         Some(section) => match free_seats::read(&pages, &show, section, query.get("page")).await {
             Ok(free) => Some(free),
             Err(refused) => {
-                let way = WayOn::to_seats(&show, &[]);
-                return render_refused_with(&pages, &refused, &way);
+                let way_on = WayOn::to_seats(&show, &[]);
+                return render_refused_with(&pages, &refused, &way_on);
             }
         },
         None => None,
@@ -244,8 +246,8 @@ pub(crate) async fn checkout(
             match purchase_forms::basket(&pages, id, &headers).await {
                 Ok(basket) => Some(basket),
                 Err(refused) => {
-                    let way = WayOn::to_seats(id.show().as_str(), &[]);
-                    return render_refused_with(&pages, &refused, &way);
+                    let way_on = WayOn::to_seats(id.show().as_str(), &[]);
+                    return render_refused_with(&pages, &refused, &way_on);
                 }
             }
         }
@@ -269,8 +271,8 @@ pub(crate) async fn order(
     let plain = match purchase_forms::order_with_tickets(&pages, &order, &headers).await {
         Ok(plain) => plain,
         Err(refused) => {
-            let way = WayOn::to_order(&order);
-            return render_refused_with(&pages, &refused, &way);
+            let way_on = WayOn::to_order(&order);
+            return render_refused_with(&pages, &refused, &way_on);
         }
     };
     let key = plain

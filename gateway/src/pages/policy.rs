@@ -58,33 +58,37 @@ impl PagePolicy {
         if let Ok(policy) = HeaderValue::try_from(policy) {
             headers.insert(header::CONTENT_SECURITY_POLICY, policy);
         }
-        let public = self.inner.public_url.as_deref().unwrap_or_default();
-        if public.starts_with("https://") {
+        let public_url = self.inner.public_url.as_deref().unwrap_or_default();
+        if public_url.starts_with("https://") {
             headers.insert(header::STRICT_TRANSPORT_SECURITY, ONLY_TLS);
         }
     }
 
     fn content_policy(&self, host: Option<&str>, part: Option<ForeignPart>) -> String {
         let sockets = self.socket_origins(host);
-        let (from, styles) = match part {
+        let (part_origins, styles) = match part {
             None => ("", ""),
             Some(ForeignPart::Payment) => (&*self.inner.form_origins, ""),
             Some(ForeignPart::Check(provider)) => {
-                let from = self.inner.providers.page_origins(provider);
-                (from, from)
+                let part_origins = self.inner.providers.page_origins(provider);
+                (part_origins, part_origins)
             }
         };
-        let frames = if from.is_empty() { "'none'" } else { from };
+        let frames = if part_origins.is_empty() {
+            "'none'"
+        } else {
+            part_origins
+        };
         format!(
-            "default-src 'self'; base-uri 'none'; form-action 'self'; img-src 'self' data: blob: {from}; style-src 'self' {styles}; script-src 'self' {from}; worker-src 'self'; connect-src 'self' {sockets} {from}; frame-src {frames}; frame-ancestors 'none'"
+            "default-src 'self'; base-uri 'none'; form-action 'self'; img-src 'self' data: blob: {part_origins}; style-src 'self' {styles}; script-src 'self' {part_origins}; worker-src 'self'; connect-src 'self' {sockets} {part_origins}; frame-src {frames}; frame-ancestors 'none'"
         )
     }
 
     /// Returns the origins of the live socket: the public address's origin, or else the origins of
     /// the host that the request named.
     fn socket_origins(&self, host: Option<&str>) -> String {
-        if let Some(public) = &self.inner.public_url {
-            return public.replacen("http", "ws", 1);
+        if let Some(public_url) = &self.inner.public_url {
+            return public_url.replacen("http", "ws", 1);
         }
         let is_host_part = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
         match host.filter(|host| host.bytes().all(is_host_part)) {

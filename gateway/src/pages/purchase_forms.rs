@@ -35,11 +35,11 @@ const OUTCOME_LOOKS: u32 = 40;
 const OUTCOME_LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The most seats, areas or travellers that a form may name one by one.
-const NAMED_MAX: usize = 100;
+const NUMBERED_FIELDS_MAX: usize = 100;
 
 /// The fields of a form that the link back to the seats repeats. Each pair has the field's name in
 /// the form and in the link.
-const ASKED_AGAIN: [(&str, &str); 7] = [
+const KEPT_FIELDS: [(&str, &str); 7] = [
     ("from", "from"),
     ("to", "to"),
     ("departs", "departs"),
@@ -59,8 +59,8 @@ impl FormFields {
 
     /// Returns the texts of all fields with this name, as they were sent.
     fn all(&self, name: &str) -> impl Iterator<Item = &str> {
-        let named = self.0.iter().filter(move |(own, _)| own == name);
-        named.map(|(_, text)| text.as_str())
+        let values = self.0.iter().filter(move |(field, _)| field == name);
+        values.map(|(_, text)| text.as_str())
     }
 
     /// Returns what was typed into a field. A field that is empty counts as missing.
@@ -71,7 +71,7 @@ impl FormFields {
     /// Returns the texts of the fields `NAME-0`, `NAME-1` and so on, up to the first that is
     /// missing.
     fn numbered(&self, name: &str) -> impl Iterator<Item = &str> {
-        (0..NAMED_MAX).map_while(move |nth| self.all(&format!("{name}-{nth}")).next())
+        (0..NUMBERED_FIELDS_MAX).map_while(move |nth| self.all(&format!("{name}-{nth}")).next())
     }
 
     fn number(&self, name: &str) -> Option<u32> {
@@ -122,8 +122,8 @@ pub(crate) async fn hold(
             see_other(&checkout_path(hold), None)
         }
         Err(refused) => {
-            let way = way_after_refusal(&refused.document, &show, &fields);
-            render_refused_with(&pages, &refused, &way)
+            let way_on = way_after_refusal(&refused.document, &show, &fields);
+            render_refused_with(&pages, &refused, &way_on)
         }
     }
 }
@@ -139,22 +139,22 @@ fn nothing_chosen() -> Problem {
 /// lobby. A visitor who already has a hold or an order continues there. All others go back to the
 /// page with the seats.
 fn way_after_refusal(refusal: &Value, show: &str, fields: &FormFields) -> WayOn {
-    let named = |name: &str| refusal[name].as_str();
-    if let Some(room) = named("room") {
+    let member = |name: &str| refusal[name].as_str();
+    if let Some(room) = member("room") {
         return WayOn::to_lobby(room);
     }
-    if let Some(hold) = named("hold") {
+    if let Some(hold) = member("hold") {
         return WayOn::to_checkout(checkout_path(hold));
     }
-    if let Some(order) = named("order") {
+    if let Some(order) = member("order") {
         return WayOn::to_order(order);
     }
-    let asked = ASKED_AGAIN.map(|(field, name)| (name, fields.all(field).next()));
-    let asked: Vec<(&str, &str)> = asked
+    let kept_fields = KEPT_FIELDS.map(|(field, name)| (name, fields.all(field).next()));
+    let kept_fields: Vec<(&str, &str)> = kept_fields
         .into_iter()
         .filter_map(|(name, text)| Some((name, text?)))
         .collect();
-    WayOn::to_seats(show, &asked)
+    WayOn::to_seats(show, &kept_fields)
 }
 
 /// Builds the body of the call that holds seats.
@@ -165,9 +165,9 @@ fn hold_body(fields: &FormFields) -> Value {
             body[name] = text.into();
         }
     }
-    let named = fields.text("seats").into_iter();
-    let named = named.flat_map(|labels| labels.split(',').map(str::trim));
-    let seats: Vec<&str> = named
+    let listed_seats = fields.text("seats").into_iter();
+    let listed_seats = listed_seats.flat_map(|labels| labels.split(',').map(str::trim));
+    let seats: Vec<&str> = listed_seats
         .chain(fields.all("seat"))
         .filter(|label| !label.is_empty())
         .collect();
@@ -271,8 +271,8 @@ pub(crate) async fn pay(
     let fields = FormFields::read(form);
     let page = address::path(&["o", &order]);
     let paid = async {
-        let known = read_order(&pages, &order, &headers).await?;
-        let payment = known["payment"]["payment"].as_str().unwrap_or_default();
+        let document = read_order(&pages, &order, &headers).await?;
+        let payment = document["payment"]["payment"].as_str().unwrap_or_default();
         let path = address::path(&["v1", "sandbox", "payments", payment]);
         let call = VisitorCall {
             body: Some(json!({"outcome": fields.text("outcome")})),
@@ -343,11 +343,11 @@ async fn await_tickets(
     headers: &HeaderMap,
 ) -> Result<(), DocumentRefusal> {
     for _ in 0..OUTCOME_LOOKS {
-        let known = read_order(pages, order, headers).await?;
-        let on_its_way = [OrderState::Pending, OrderState::Confirmed];
-        if on_its_way
+        let document = read_order(pages, order, headers).await?;
+        let states_before_tickets = [OrderState::Pending, OrderState::Confirmed];
+        if states_before_tickets
             .iter()
-            .all(|state| known["state"] != state.as_str())
+            .all(|state| document["state"] != state.as_str())
         {
             break;
         }
@@ -419,12 +419,12 @@ pub(super) async fn order_with_tickets(
     let Some(key) = cookies::value(headers, CookieKind::Order, order) else {
         return Ok(None);
     };
-    let mut known = match read_order(pages, order, headers).await {
-        Ok(known) => known,
+    let mut document = match read_order(pages, order, headers).await {
+        Ok(document) => document,
         Err(refused) if refused.status == StatusCode::FORBIDDEN => return Ok(None),
         Err(refused) => return Err(refused),
     };
-    let codes = known["tickets"]
+    let codes = document["tickets"]
         .as_array()
         .into_iter()
         .flatten()
@@ -440,11 +440,11 @@ pub(super) async fn order_with_tickets(
             }
         });
     let codes = futures_util::future::join_all(codes).await;
-    let tickets = known["tickets"].as_array_mut().into_iter().flatten();
+    let tickets = document["tickets"].as_array_mut().into_iter().flatten();
     for (ticket, code) in tickets.zip(codes) {
         ticket["svg"] = code.into();
     }
-    Ok(Some(known))
+    Ok(Some(document))
 }
 
 #[cfg(test)]

@@ -79,29 +79,29 @@ pub(crate) async fn rail(
             .unwrap_or_default()
     };
     let next = Some(day("next")).filter(|next| !next.is_empty());
-    let asked = TrainSearch::from_query(
+    let search = TrainSearch::from_query(
         &query,
         next.unwrap_or(day("first")),
         pages.waiting_line.rooms.now_ms(),
     );
     let mut page = RailPage {
         test: pages.test,
-        party: asked.party.clone(),
+        party: search.party.clone(),
         party_max: PARTY_MAX,
         first: day("first").to_owned(),
         last: day("last").to_owned(),
         asked: RailForm {
-            from: asked.from.to_owned(),
-            to: asked.to.to_owned(),
-            date: asked.date.clone(),
+            from: search.from.to_owned(),
+            to: search.to.to_owned(),
+            date: search.date.clone(),
         },
         ..RailPage::default()
     };
-    let found = match days {
-        Ok(_) => search_trains(&pages, &asked, &mut page).await,
+    let outcome = match days {
+        Ok(_) => search_trains(&pages, &search, &mut page).await,
         Err(refused) => Err(refused),
     };
-    let status = match found {
+    let status = match outcome {
         Ok(()) if page.missing.is_some() => StatusCode::UNPROCESSABLE_ENTITY,
         Ok(()) => StatusCode::OK,
         Err(DocumentRefusal { status, document }) => {
@@ -118,22 +118,22 @@ pub(crate) async fn rail(
 
 async fn search_trains(
     pages: &PageRoutes,
-    asked: &TrainSearch<'_>,
+    search: &TrainSearch<'_>,
     page: &mut RailPage,
 ) -> Result<(), DocumentRefusal> {
-    if asked.from.is_empty() && asked.to.is_empty() {
+    if search.from.is_empty() && search.to.is_empty() {
         return Ok(());
     }
-    let (from, to) = tokio::try_join!(pages.station(asked.from), pages.station(asked.to))?;
-    let shown = (from.field_text(asked.from), to.field_text(asked.to));
-    page.asked.from.clone_from(&shown.0);
-    page.asked.to.clone_from(&shown.1);
+    let (from, to) = tokio::try_join!(pages.station(search.from), pages.station(search.to))?;
+    let field_texts = (from.field_text(search.from), to.field_text(search.to));
+    page.asked.from.clone_from(&field_texts.0);
+    page.asked.to.clone_from(&field_texts.1);
     let choices = [
-        choices("from", asked.from, &from, |named| {
-            asked.search_address(named, &shown.1)
+        choices("from", search.from, &from, |label| {
+            search.search_address(label, &field_texts.1)
         }),
-        choices("to", asked.to, &to, |named| {
-            asked.search_address(&shown.0, named)
+        choices("to", search.to, &to, |label| {
+            search.search_address(&field_texts.0, label)
         }),
     ];
     page.choices = choices.into_iter().flatten().collect();
@@ -145,27 +145,28 @@ async fn search_trains(
     let (Some(start), Some(end)) = (from.code(), to.code()) else {
         return Ok(());
     };
-    let query = [("from", start), ("to", end), ("date", asked.date.as_str())];
+    let query = [("from", start), ("to", end), ("date", search.date.as_str())];
     let trips = pages.fetch_with_query("/v1/rail/trips", &query).await?;
-    let mut trips = trip_views(trips, &asked.party);
+    let mut trips = trip_views(trips, &search.party);
     let all = trips.len();
-    trips.retain(|trip| !has_left(trip, asked.now_ms));
+    trips.retain(|trip| !has_left(trip, search.now_ms));
     page.left = all - trips.len();
-    page.journeys = search_journeys(pages, asked, trips.is_empty(), &query).await?;
+    page.journeys = search_journeys(pages, search, trips.is_empty(), &query).await?;
     if page.journeys.is_none() {
-        let search = train_search_address(&shown.0, &shown.1, &asked.date, &asked.party);
-        page.changes = Some(asked.list.with_changes().add_to(&search));
+        let page_address =
+            train_search_address(&field_texts.0, &field_texts.1, &search.date, &search.party);
+        page.changes = Some(search.list.with_changes().add_to(&page_address));
     }
     if trips.is_empty() {
-        page.others = other_searches(asked, (&from, &to), (&shown.0, &shown.1));
+        page.others = other_searches(search, (&from, &to), (&field_texts.0, &field_texts.1));
     }
-    list_found(page, &asked.list, trips);
+    list_found(page, &search.list, trips);
     if let (TypedStation::One(from, _), TypedStation::One(to, _)) = (from, to) {
         (page.from, page.to) = (Some(from), Some(to));
     }
-    page.swap = Some(asked.search_address(&shown.1, &shown.0));
-    page.before = asked.other_day_address(-1);
-    page.after = asked.other_day_address(1);
+    page.swap = Some(search.search_address(&field_texts.1, &field_texts.0));
+    page.before = search.other_day_address(-1);
+    page.after = search.other_day_address(1);
     Ok(())
 }
 
@@ -173,11 +174,11 @@ async fn search_trains(
 /// `is_needed`, unless the visitor has ruled them out. Returns `None` if it does not search.
 async fn search_journeys(
     pages: &PageRoutes,
-    asked: &TrainSearch<'_>,
+    search: &TrainSearch<'_>,
     is_needed: bool,
     query: &[(&str, &str)],
 ) -> Result<Option<Vec<Value>>, DocumentRefusal> {
-    let is_wanted = match asked.list.changes {
+    let is_wanted = match search.list.changes {
         ChangesChoice::IfNeeded => is_needed,
         ChangesChoice::Direct => false,
         ChangesChoice::One => true,
@@ -186,8 +187,8 @@ async fn search_journeys(
         return Ok(None);
     }
     let journeys = pages.fetch_with_query("/v1/rail/journeys", query).await?;
-    let mut journeys = journey_views(journeys, &asked.party);
-    journeys.retain(|journey| !has_left(journey, asked.now_ms));
+    let mut journeys = journey_views(journeys, &search.party);
+    journeys.retain(|journey| !has_left(journey, search.now_ms));
     Ok(Some(journeys))
 }
 
@@ -204,20 +205,24 @@ fn list_found(page: &mut RailPage, choice: &TripListChoice, trips: Vec<Value>) {
 }
 
 /// Returns the other stations that the words in the two fields may mean, each with the address of
-/// the search that uses it. `shown` has the texts of both fields.
+/// the search that uses it. `field_texts` has the texts of both fields.
 fn other_searches(
-    asked: &TrainSearch<'_>,
+    search: &TrainSearch<'_>,
     (from, to): (&TypedStation, &TypedStation),
-    shown: (&str, &str),
+    field_texts: (&str, &str),
 ) -> Vec<Value> {
-    let starts = from
-        .others()
-        .iter()
-        .map(|one| choice(one, asked.search_address(&station_label(one), shown.1)));
-    let ends = to
-        .others()
-        .iter()
-        .map(|one| choice(one, asked.search_address(shown.0, &station_label(one))));
+    let starts = from.others().iter().map(|station| {
+        choice(
+            station,
+            search.search_address(&station_label(station), field_texts.1),
+        )
+    });
+    let ends = to.others().iter().map(|station| {
+        choice(
+            station,
+            search.search_address(field_texts.0, &station_label(station)),
+        )
+    });
     starts.chain(ends).collect()
 }
 
@@ -226,10 +231,10 @@ fn other_searches(
 fn choices(
     field: &'static str,
     typed: &str,
-    found: &TypedStation,
+    typed_station: &TypedStation,
     href: impl Fn(&str) -> String,
 ) -> Option<StationChoice> {
-    let TypedStation::Several(stations) = found else {
+    let TypedStation::Several(stations) = typed_station else {
         return None;
     };
     let stations: Vec<Value> = stations
@@ -302,15 +307,15 @@ pub(super) fn trip_view(mut trip: Value, party: &str) -> Value {
     let zone = trip["time_zone"].as_str().unwrap_or("UTC").to_owned();
     let text = |name: &str| trip[name].as_str().unwrap_or_default().to_owned();
     let (show, from, to, ride) = (text("show"), text("from"), text("to"), text("ride"));
-    let leaves = day_in_zone(&trip["departs"], &zone);
-    let days = leaves
+    let start_day = day_in_zone(&trip["departs"], &zone);
+    let days = start_day
         .zip(day_in_zone(&trip["arrives"], &zone))
-        .map_or(0, |(leaves, arrives)| (arrives - leaves).get_days());
-    let date = leaves.map(|date| date.to_string()).unwrap_or_default();
+        .map_or(0, |(start_day, arrives)| (arrives - start_day).get_days());
+    let date = start_day.map(|date| date.to_string()).unwrap_or_default();
     for moment in ["departs", "arrives", "as_of"] {
         trip[moment] = local_time(&trip[moment], &zone);
     }
-    let wanted: u64 = party.parse().unwrap_or(1);
+    let party_size: u64 = party.parse().unwrap_or(1);
     for class in trip["classes"].as_array_mut().into_iter().flatten() {
         let free = class["free"].as_u64().unwrap_or(0);
         let key = class["class"].as_str().unwrap_or_default().to_owned();
@@ -323,10 +328,10 @@ pub(super) fn trip_view(mut trip: Value, party: &str) -> Value {
             ("seats", party),
         ];
         class["href"] = address::with_query(&address::path(&["s", &show]), &query).into();
-        class["enough"] = (free >= wanted).into();
+        class["enough"] = (free >= party_size).into();
         class["status"] = match free {
             0 => "full",
-            free if free < wanted => "almost_full",
+            free if free < party_size => "almost_full",
             _ => "available",
         }
         .into();

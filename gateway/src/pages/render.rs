@@ -62,9 +62,9 @@ impl WayOn {
         }
     }
 
-    /// Leads back to the page of a show or of a train. `asked` becomes the query of its address.
-    pub fn to_seats(show: &str, asked: &[(&str, &str)]) -> Self {
-        Self::back_to(address::with_query(&address::path(&["s", show]), asked))
+    /// Leads back to the page of a show or of a train. `query` becomes the query of its address.
+    pub fn to_seats(show: &str, query: &[(&str, &str)]) -> Self {
+        Self::back_to(address::with_query(&address::path(&["s", show]), query))
     }
 
     /// Leads to the checkout of the seats that the visitor holds.
@@ -109,9 +109,9 @@ pub(super) fn render_refused(pages: &PageRoutes, refused: &DocumentRefusal) -> R
 pub(super) fn render_refused_with(
     pages: &PageRoutes,
     refused: &DocumentRefusal,
-    way: &WayOn,
+    way_on: &WayOn,
 ) -> Response {
-    document_page(pages.test, refused.status, &refused.document, way)
+    document_page(pages.test, refused.status, &refused.document, way_on)
         .unwrap_or_else(|| refused.status.into_response())
 }
 
@@ -139,7 +139,7 @@ fn document_page(
     test: bool,
     status: StatusCode,
     document: &Value,
-    way: &WayOn,
+    way_on: &WayOn,
 ) -> Option<Response> {
     let context = ProblemPage {
         test,
@@ -148,8 +148,8 @@ fn document_page(
         title: &document["title"],
         detail: &document["detail"],
         seats: seat_labels(&document["seats"]),
-        action_href: &way.href,
-        action: way.words,
+        action_href: &way_on.href,
+        action: way_on.words,
     };
     let mut response = try_render("problem", &context)?;
     *response.status_mut() = status;

@@ -35,27 +35,30 @@ pub(super) async fn train(
     let (from, to) = (stop(stretch.start), stop(stretch.end));
     // If this is not the train's first ride between these stations, the address must name the
     // departure.
-    let first = stretch_stops(&stops, asked_from, asked_to, None, i64::MIN);
-    let later_ride = (first != stretch)
+    let default_stretch = stretch_stops(&stops, asked_from, asked_to, None, i64::MIN);
+    let later_ride = (default_stretch != stretch)
         .then(|| from["departs"].as_str().and_then(moment))
         .flatten();
     let is_loop = stops_again(&stops, &from);
-    let most = show["limits"]["seats_per_visitor"].as_u64().unwrap_or(1);
-    let party = field("seats").parse().unwrap_or(1).clamp(1, most.max(1));
+    let seats_max = show["limits"]["seats_per_visitor"].as_u64().unwrap_or(1);
+    let party = field("seats")
+        .parse()
+        .unwrap_or(1)
+        .clamp(1, seats_max.max(1));
     // The page warns a visitor whose stretch was replaced. The shown stretch may be the train's
     // whole route.
-    let is = |asked: &str, stop: &Value| asked.is_empty() || stop["station"] == asked;
-    let elsewhere = !is(asked_from, &from) || !is(asked_to, &to);
+    let is_asked_stop = |code: &str, stop: &Value| code.is_empty() || stop["station"] == code;
+    let elsewhere = !is_asked_stop(asked_from, &from) || !is_asked_stop(asked_to, &to);
     let trip = find_trip(pages, &show, &from, &to, field("date")).await;
     let trip = trip.map_or(Value::Null, |trip| trip_view(trip, &party.to_string()));
     let zone = known_zone(&show, &trip).unwrap_or("UTC").to_owned();
-    let told = stops.into_iter().map(|mut stop| {
+    let local_stops = stops.into_iter().map(|mut stop| {
         for end in ["arrives", "departs"] {
             stop[end] = local_time(&stop[end], &zone);
         }
         stop
     });
-    show["stops"] = told.collect();
+    show["stops"] = local_stops.collect();
     let zone = known_zone(&show, &trip).map(str::to_owned);
     let left = has_left(&from, now_ms);
     let context = TrainPage {
@@ -88,8 +91,8 @@ pub(super) async fn train(
 
 /// Returns the timetable's time zone from the show, or else from the trip.
 fn known_zone<'a>(show: &'a Value, trip: &'a Value) -> Option<&'a str> {
-    let own = show["time_zone"].as_str();
-    own.or_else(|| trip["time_zone"].as_str())
+    let show_zone = show["time_zone"].as_str();
+    show_zone.or_else(|| trip["time_zone"].as_str())
 }
 
 /// Returns whether a train stops more than once at the station of `stop`. Such a train has several
@@ -125,7 +128,7 @@ fn stretch_stops(
     now_ms: i64,
 ) -> Range<usize> {
     let last = stops.len().saturating_sub(1);
-    let at = |code: &str, after: usize| {
+    let position_after = |code: &str, after: usize| {
         let later_stops = stops.iter().enumerate().skip(after);
         later_stops
             .filter(|(_, stop)| stop["station"].as_str() == Some(code))
@@ -133,17 +136,19 @@ fn stretch_stops(
             .next()
     };
     let at_time = departs.and_then(|departs| {
-        let is = |stop: &Value| stop["station"] == from && leaves_at(stop, departs);
-        stops.iter().position(is)
+        let is_this_departure = |stop: &Value| stop["station"] == from && leaves_at(stop, departs);
+        stops.iter().position(is_this_departure)
     });
     let departures = stops.iter().enumerate().take(last);
     let still_to_leave = departures
-        .filter(|(nth, stop)| stop["station"] == from && at(to, nth + 1).is_some())
+        .filter(|(nth, stop)| stop["station"] == from && position_after(to, nth + 1).is_some())
         .find(|(_, stop)| !has_left(stop, now_ms))
         .map(|(nth, _)| nth);
-    let start = at_time.or(still_to_leave).or_else(|| at(from, 0));
+    let start = at_time
+        .or(still_to_leave)
+        .or_else(|| position_after(from, 0));
     let start = start.filter(|start| *start < last).unwrap_or(0);
-    let end = at(to, start + 1).unwrap_or(last);
+    let end = position_after(to, start + 1).unwrap_or(last);
     start..end
 }
 
@@ -157,13 +162,17 @@ async fn find_trip(
     to: &Value,
     date: &str,
 ) -> Option<Value> {
-    let there = day_in_zone(
+    let departure_day = day_in_zone(
         &from["departs"],
         show["time_zone"].as_str().unwrap_or("UTC"),
     );
-    let near = |days: i64| there.and_then(|day| day.checked_add(days.days()).ok());
+    let day_near = |days: i64| departure_day.and_then(|day| day.checked_add(days.days()).ok());
     let mut days: Vec<Date> = date.parse().into_iter().collect();
-    days.extend([near(0), near(1), near(-1)].into_iter().flatten());
+    days.extend(
+        [day_near(0), day_near(1), day_near(-1)]
+            .into_iter()
+            .flatten(),
+    );
     for day in days {
         let day = day.to_string();
         let query = [
@@ -175,13 +184,15 @@ async fn find_trip(
         let trips = found
             .ok()
             .and_then(|mut found| found.as_array_mut().map(std::mem::take));
-        let own = trips.into_iter().flatten();
-        let mut own: Vec<Value> = own.filter(|trip| trip["show"] == show["show"]).collect();
+        let trips_of_train = trips.into_iter().flatten();
+        let mut trips_of_train: Vec<Value> = trips_of_train
+            .filter(|trip| trip["show"] == show["show"])
+            .collect();
         let departs = from["departs"].as_str().and_then(moment);
         let this_ride = |trip: &Value| departs.is_some_and(|at| leaves_at(trip, at));
-        let ride = own.iter().position(this_ride).unwrap_or(0);
-        if ride < own.len() {
-            return Some(own.swap_remove(ride));
+        let ride = trips_of_train.iter().position(this_ride).unwrap_or(0);
+        if ride < trips_of_train.len() {
+            return Some(trips_of_train.swap_remove(ride));
         }
     }
     None

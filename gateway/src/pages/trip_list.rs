@@ -138,17 +138,17 @@ impl TripListChoice {
     }
 
     /// Marks the fastest and the cheapest, and sorts as chosen.
-    fn mark_and_sort(&self, found: &mut [Value], price: impl Fn(&Value) -> Option<i64>) {
-        mark_least(found, "fastest", duration_s);
-        mark_least(found, "cheapest", &price);
+    fn mark_and_sort(&self, trips: &mut [Value], price: impl Fn(&Value) -> Option<i64>) {
+        mark_least(trips, "fastest", duration_s);
+        mark_least(trips, "cheapest", &price);
         // Booking sorts journeys with a change by duration. This sorts everything by departure
         // first. The second sort is stable. Entries that are equal in the chosen order therefore
         // stay in the order of departure.
-        found.sort_by_key(departure);
+        trips.sort_by_key(departure);
         match self.sort {
             TripOrder::Departure => {}
-            TripOrder::Fastest => found.sort_by_key(|one| duration_s(one).unwrap_or(i64::MAX)),
-            TripOrder::Cheapest => found.sort_by_key(|one| price(one).unwrap_or(i64::MAX)),
+            TripOrder::Fastest => trips.sort_by_key(|one| duration_s(one).unwrap_or(i64::MAX)),
+            TripOrder::Cheapest => trips.sort_by_key(|one| price(one).unwrap_or(i64::MAX)),
         }
     }
 }
@@ -217,8 +217,8 @@ fn best_price(trip: &Value) -> Option<i64> {
 
 fn best_class(trip: &Value) -> Value {
     let classes = trip["classes"].as_array().into_iter().flatten();
-    let enough = classes.filter(|one| one["enough"] == true);
-    let best = enough.min_by_key(|one| one["price"]["amount"].as_i64().unwrap_or(i64::MAX));
+    let with_seats = classes.filter(|one| one["enough"] == true);
+    let best = with_seats.min_by_key(|one| one["price"]["amount"].as_i64().unwrap_or(i64::MAX));
     best.cloned().unwrap_or_default()
 }
 

@@ -89,7 +89,7 @@ struct AttemptGuardState<C: Clock> {
     quotas: NetworkQuotas<C>,
     pauses: Mutex<HashMap<QuotaSlot, AttemptPause>>,
     /// When each network last made a right attempt, as the time since the guard began.
-    right: Mutex<HashMap<QuotaSlot, Duration>>,
+    right_at: Mutex<HashMap<QuotaSlot, Duration>>,
     begun: C::Instant,
     clock: C,
 }
@@ -118,7 +118,7 @@ impl<C: Clock + Clone> AttemptGuard<C> {
             inner: Arc::new(AttemptGuardState {
                 quotas: NetworkQuotas::new(quota, clock.clone()),
                 pauses: Mutex::default(),
-                right: Mutex::default(),
+                right_at: Mutex::default(),
                 begun: clock.now(),
                 clock,
             }),
@@ -146,7 +146,7 @@ impl<C: Clock + Clone> AttemptGuard<C> {
     pub fn note_right(&self, network: ClientNetwork) {
         let inner = &*self.inner;
         let slot = inner.quotas.slot(network);
-        inner.right.lock().insert(slot, inner.now());
+        inner.right_at.lock().insert(slot, inner.now());
     }
 
     /// Notes a wrong attempt. Returns the length of the pause that the attempt begins, if it begins
@@ -159,12 +159,12 @@ impl<C: Clock + Clone> AttemptGuard<C> {
         let QuotaExceeded { slot, .. } = inner.quotas.check(network).err()?;
         let now = inner.now();
         let mut pauses = inner.pauses.lock();
-        let before = pauses.get(&slot).filter(|pause| !pause.is_forgotten(now));
-        let strikes = before.map_or(1, |pause| pause.strikes.saturating_add(1));
-        let lasts = Duration::from_secs(1 << strikes.min(6)).min(PAUSE_MAX);
-        let ends = now + lasts;
+        let earlier_pause = pauses.get(&slot).filter(|pause| !pause.is_forgotten(now));
+        let strikes = earlier_pause.map_or(1, |pause| pause.strikes.saturating_add(1));
+        let pause_time = Duration::from_secs(1 << strikes.min(6)).min(PAUSE_MAX);
+        let ends = now + pause_time;
         pauses.insert(slot, AttemptPause { strikes, ends });
-        Some(lasts)
+        Some(pause_time)
     }
 
     /// Forgets what no longer counts: unused quotas, old pauses and old right attempts.
@@ -174,8 +174,8 @@ impl<C: Clock + Clone> AttemptGuard<C> {
         let mut pauses = self.inner.pauses.lock();
         pauses.retain(|_, pause| !pause.is_forgotten(now));
         drop(pauses);
-        let mut right = self.inner.right.lock();
-        right.retain(|_, at| now.saturating_sub(*at) < TRUSTED_FOR);
+        let mut right_at = self.inner.right_at.lock();
+        right_at.retain(|_, at| now.saturating_sub(*at) < TRUSTED_FOR);
     }
 }
 
@@ -191,7 +191,7 @@ impl<C: Clock> AttemptGuardState<C> {
     }
 
     fn is_trusted(&self, slot: QuotaSlot) -> bool {
-        let at = self.right.lock().get(&slot).copied();
+        let at = self.right_at.lock().get(&slot).copied();
         at.is_some_and(|at| self.now().saturating_sub(at) < TRUSTED_FOR)
     }
 }

@@ -23,7 +23,7 @@ pub struct JoinGuard<C: Clock = DefaultClock> {
 struct JoinGuardState<C: Clock> {
     networks: NetworkQuotas<C>,
     /// When refused visitors are expected back, by quota.
-    away: Mutex<HashMap<QuotaSlot, ReturnSchedule>>,
+    return_schedules: Mutex<HashMap<QuotaSlot, ReturnSchedule>>,
     /// How many returning visitors of one quota can be admitted in one second.
     back_per_s: u64,
     begun: C::Instant,
@@ -44,7 +44,7 @@ impl<C: Clock + Clone> JoinGuard<C> {
         Self {
             inner: Arc::new(JoinGuardState {
                 networks: NetworkQuotas::new(quota, clock.clone()),
-                away: Mutex::default(),
+                return_schedules: Mutex::default(),
                 back_per_s: u64::from(per_s.min(burst).get()),
                 begun: clock.now(),
                 clock,
@@ -65,7 +65,7 @@ impl<C: Clock + Clone> JoinGuard<C> {
         let now = inner.since_begun(inner.clock.now());
         let wait = self
             .inner
-            .away
+            .return_schedules
             .lock()
             .entry(slot)
             .or_default()
@@ -81,7 +81,7 @@ impl<C: Clock + Clone> JoinGuard<C> {
         self.inner.networks.evict();
         let now = self.inner.since_begun(self.inner.clock.now());
         self.inner
-            .away
+            .return_schedules
             .lock()
             .retain(|_, schedule| !schedule.all_due_by(now));
     }
@@ -134,7 +134,7 @@ mod tests {
             }
             clock.advance(Duration::from_secs(3600));
             guard.evict();
-            assert!(guard.inner.away.lock().is_empty());
+            assert!(guard.inner.return_schedules.lock().is_empty());
         }
     }
 

@@ -72,8 +72,8 @@ impl NetworkHasher {
     /// tell one network from another.
     #[must_use]
     pub fn log_name(&self, network: ClientNetwork) -> String {
-        let own = network.with_wider().into_iter().next();
-        let (bits, prefix) = own.unwrap_or_default();
+        let narrowest = network.with_wider().into_iter().next();
+        let (bits, prefix) = narrowest.unwrap_or_default();
         hex::encode(self.key("", NetworkEpoch::LASTING, bits, prefix))
     }
 

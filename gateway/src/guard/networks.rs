@@ -93,9 +93,9 @@ impl<C: Clock + Clone> NetworkQuotas<C> {
     /// Returns whose quota a call of the network counts against. A network that has its own quota
     /// keeps it, however many other networks come.
     pub(super) fn slot(&self, network: ClientNetwork) -> QuotaSlot {
-        let own = QuotaSlot::Network(network);
-        if self.states.0.contains_key(&own) || self.states.0.len() < NETWORKS_MAX {
-            return own;
+        let own_slot = QuotaSlot::Network(network);
+        if self.states.0.contains_key(&own_slot) || self.states.0.len() < NETWORKS_MAX {
+            return own_slot;
         }
         let bits = self.hash.hash_one(network).to_le_bytes();
         QuotaSlot::Shared(u16::from_le_bytes([bits[0], bits[1]]))

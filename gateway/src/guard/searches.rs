@@ -40,10 +40,10 @@ impl ApiKey {
     pub fn parse(text: &str) -> Option<Self> {
         let [name, key, per_s, burst] = text.split(':').collect::<Vec<_>>().try_into().ok()?;
         let is_word = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
-        let good = fairgate_model::ids::is_slug(name)
+        let is_valid = fairgate_model::ids::is_slug(name)
             && (16..=200).contains(&key.len())
             && key.bytes().all(is_word);
-        good.then_some(())?;
+        is_valid.then_some(())?;
         Some(Self {
             name: name.to_owned(),
             key: SecretSetting(key.to_owned()),
@@ -122,8 +122,8 @@ impl SearchQuotas {
 
     fn admit_by_network(&self, network: ClientNetwork) -> Result<(), GuardRefusal> {
         let checked = self.inner.networks.check(network);
-        checked.map_err(|used_up| GuardRefusal::NetworkQuotaUsed {
-            wait_s: count_refusal(used_up.wait),
+        checked.map_err(|exceeded| GuardRefusal::NetworkQuotaUsed {
+            wait_s: count_refusal(exceeded.wait),
         })
     }
 

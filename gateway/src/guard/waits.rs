@@ -44,8 +44,8 @@ impl<C: Clock + Clone> WaitGuard<C> {
     pub fn admit(&self, network: ClientNetwork) -> Result<(), GuardRefusal> {
         self.networks
             .check(network)
-            .map_err(|used_up| GuardRefusal::TooManyWaits {
-                wait_s: used_up.wait.as_secs_f64().ceil().max(1.0) as u64,
+            .map_err(|exceeded| GuardRefusal::TooManyWaits {
+                wait_s: exceeded.wait.as_secs_f64().ceil().max(1.0) as u64,
             })
     }
 

@@ -58,13 +58,14 @@ impl LoadLevel {
     /// Returns the highest level for which the lag or the ledger's wait has reached its limit. The
     /// limits are scaled to `percent` first.
     fn called_for(measured: LoadMeasurement, percent: u64) -> Self {
-        let over = |value: u64, limits: [u64; 3]| {
+        let limits_reached = |value: u64, limits: [u64; 3]| {
             limits
                 .iter()
                 .take_while(|limit| value * 100 >= **limit * percent)
                 .count()
         };
-        let highest = over(measured.lag_ms, LAG_MS).max(over(measured.ledger_ms, LEDGER_MS));
+        let highest = limits_reached(measured.lag_ms, LAG_MS)
+            .max(limits_reached(measured.ledger_ms, LEDGER_MS));
         Self::from_u8(u8::try_from(highest).unwrap_or(u8::MAX))
     }
 }
@@ -72,23 +73,23 @@ impl LoadLevel {
 impl LoadLevelTracker {
     /// Takes in the measurement at `now`, and returns the level after it.
     pub fn level(&mut self, measured: LoadMeasurement, now: Instant) -> LoadLevel {
-        let wanted = LoadLevel::called_for(measured, 100);
-        let kept = LoadLevel::called_for(measured, 50);
+        let called_level = LoadLevel::called_for(measured, 100);
+        let kept_level = LoadLevel::called_for(measured, 50);
         for (at, since) in self.called_since.iter_mut().enumerate() {
-            *since = (wanted as usize > at).then(|| since.unwrap_or(now));
+            *since = (called_level as usize > at).then(|| since.unwrap_or(now));
         }
-        self.under_since = (kept < self.level).then(|| self.under_since.unwrap_or(now));
+        self.under_since = (kept_level < self.level).then(|| self.under_since.unwrap_or(now));
         let lasted = |since: Option<Instant>, long: Duration| {
             since.is_some_and(|since| now.saturating_duration_since(since) >= long)
         };
-        let lasting = self
+        let levels_lasted = self
             .called_since
             .iter()
             .take_while(|since| lasted(**since, RISE_AFTER))
             .count();
-        let lasting = LoadLevel::from_u8(u8::try_from(lasting).unwrap_or(u8::MAX));
-        if lasting > self.level {
-            self.level = lasting;
+        let lasting_level = LoadLevel::from_u8(u8::try_from(levels_lasted).unwrap_or(u8::MAX));
+        if lasting_level > self.level {
+            self.level = lasting_level;
         } else if lasted(self.under_since, FALL_AFTER) {
             self.level = LoadLevel::from_u8((self.level as u8).saturating_sub(1));
             self.under_since = None;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// How long a sample is used. If one delay comes each second, as with the ticks of rooms, the
 /// samples of this time always include at least three delays.
-pub(super) const KEEP: Duration = Duration::from_secs(4);
+pub(super) const KEPT_FOR: Duration = Duration::from_secs(4);
 /// The last samples are used however old they are. Without stalls, this many samples cover two
 /// seconds. A process that stands still for seconds at a time has few samples, and would otherwise
 /// look calm.
@@ -21,7 +21,7 @@ impl LoadSampleWindow {
     /// Adds a sample, and forgets those that are too old.
     pub fn add_sample(&mut self, now: Instant, value: u64) {
         self.samples.push_back((now, value));
-        let stale = |at: Instant| now.saturating_duration_since(at) > KEEP;
+        let stale = |at: Instant| now.saturating_duration_since(at) > KEPT_FOR;
         while self.samples.len() > SAMPLES_MIN
             && self.samples.front().is_some_and(|(at, _)| stale(*at))
         {

@@ -29,7 +29,7 @@ const DRAIN_PER_S_MIN: u64 = 50;
 const DRAIN_FADE: u64 = 980;
 /// Added to the time after which a level falls, because the window must first forget the last
 /// delays. The level has then fallen when clients return.
-const BACK_MARGIN: Duration = measure::KEEP;
+const BACK_MARGIN: Duration = measure::KEPT_FOR;
 
 /// What is refused because of load, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

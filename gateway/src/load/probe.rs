@@ -24,10 +24,10 @@ impl TimerProbe {
     fn after_timer(
         &mut self,
         now: Instant,
-        late: Duration,
+        lag: Duration,
         ledger_ms: u64,
     ) -> (LoadMeasurement, LoadLevel) {
-        self.window.add_sample(now, whole_millis(late));
+        self.window.add_sample(now, whole_millis(lag));
         let measured = LoadMeasurement {
             lag_ms: self.window.third_largest(),
             ledger_ms,
@@ -39,21 +39,23 @@ impl TimerProbe {
 /// Measures how late timers fire. Never returns.
 pub async fn measure_timer_lag(load: ProcessLoad) {
     let mut probe = TimerProbe::default();
-    let mut second = Instant::now();
+    let mut second_began = Instant::now();
     let cores = std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64);
-    let mut spent = process_time();
+    let mut cpu_time = process_time();
     loop {
-        let asleep = Instant::now();
+        let sleep_began = Instant::now();
         tokio::time::sleep(TIMER).await;
-        let late = asleep.elapsed().saturating_sub(TIMER);
-        let (measured, level) = probe.after_timer(Instant::now(), late, load.ledger_ms());
+        let lag = sleep_began.elapsed().saturating_sub(TIMER);
+        let (measured, level) = probe.after_timer(Instant::now(), lag, load.ledger_ms());
         load.apply_measurement(measured, level);
-        let elapsed = second.elapsed();
+        let elapsed = second_began.elapsed();
         if elapsed >= SECOND {
-            let before = std::mem::replace(&mut spent, process_time());
-            let used = spent.saturating_sub(before).div_duration_f64(elapsed);
+            let earlier_cpu_time = std::mem::replace(&mut cpu_time, process_time());
+            let used = cpu_time
+                .saturating_sub(earlier_cpu_time)
+                .div_duration_f64(elapsed);
             load.set_idle_cores((cores - used).max(0.0));
-            second = Instant::now();
+            second_began = Instant::now();
             load.end_second();
         }
     }
@@ -64,17 +66,17 @@ pub async fn measure_ledger_wait(load: ProcessLoad, ledger: RoomLedger) {
     let mut waits = LedgerWaits::default();
     loop {
         tokio::time::sleep(LEDGER_EVERY).await;
-        let asked = Instant::now();
+        let asked_at = Instant::now();
         let mut answer = std::pin::pin!(ledger.barrier());
         while tokio::time::timeout(LEDGER_EVERY, answer.as_mut())
             .await
             .is_err()
         {
-            load.set_ledger_ms(whole_millis(waits.wait_so_far(asked.elapsed())));
+            load.set_ledger_ms(whole_millis(waits.wait_so_far(asked_at.elapsed())));
         }
         // A failed write counts too, because it waited just as long. The calls that need the ledger
         // report the failure themselves.
-        let waited = asked.elapsed();
+        let waited = asked_at.elapsed();
         waits.add_wait(waited);
         load.set_ledger_ms(whole_millis(waited));
     }
@@ -101,8 +103,8 @@ impl LedgerWaits {
 
 /// Returns the time that all threads of this process have spent on processors.
 fn process_time() -> Duration {
-    let spent = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::try_from(spent).unwrap_or_default()
+    let cpu_time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::try_from(cpu_time).unwrap_or_default()
 }
 
 fn whole_millis(duration: Duration) -> u64 {

@@ -82,12 +82,12 @@ pub enum RoomChangeRefusal {
     #[error(transparent)]
     Unknown(#[from] UnknownRoom),
     /// Another room covers a show of the document.
-    #[error("room \"{room}\" covers \"{theirs}\", which \"{pattern}\" would cover too")]
+    #[error("room \"{room}\" covers \"{other_pattern}\", which \"{pattern}\" would cover too")]
     ShowCovered {
         /// The slug of the other room.
         room: String,
         /// The other room's pattern.
-        theirs: String,
+        other_pattern: String,
         /// The document's pattern.
         pattern: String,
     },
@@ -167,9 +167,9 @@ impl PromoterControls {
         id: &str,
         input: RoomDocumentInput,
     ) -> Result<(RoomRow, bool), RoomChangeRefusal> {
-        let asked = input.challenge.clone();
+        let challenge = input.challenge.clone();
         let document = RoomDocument::from_input(id, input);
-        let document = self.check_provider(asked.as_deref(), document)?;
+        let document = self.check_provider(challenge.as_deref(), document)?;
         if id == EVERYDAY {
             return Err(RoomChangeRefusal::BuiltIn);
         }
@@ -204,8 +204,8 @@ impl PromoterControls {
             "room_created",
             json!({"document": document_json(&row.document, id)}),
         );
-        let made = self.rooms.ledger().create_room(row.clone(), entry).await?;
-        if !made {
+        let is_created = self.rooms.ledger().create_room(row.clone(), entry).await?;
+        if !is_created {
             return Err(RoomChangeRefusal::ChangedMeanwhile);
         }
         self.rooms.take_up(row.clone()).await?;
@@ -363,8 +363,8 @@ impl PromoterControls {
         }
         *fact = Some(now);
         let entry = self.audit_entry(action, json!({"phase_before": room.phase(now)}));
-        let written = (row.document.clone(), facts);
-        let changed = self.write_change(room, &row, written, &[], entry).await?;
+        let new_state = (row.document.clone(), facts);
+        let changed = self.write_change(room, &row, new_state, &[], entry).await?;
         Ok(changed.is_some())
     }
 
@@ -446,17 +446,17 @@ impl PromoterControls {
             }
             RoomChangeOutcome::Joined => return Err(RoomChangeRefusal::draw_fixed(fixed)),
         };
-        let new = RoomRow {
+        let new_row = RoomRow {
             document,
             facts,
             version,
             ..row.clone()
         };
-        self.follower.take_row(room, new.clone());
+        self.follower.take_row(room, new_row.clone());
         let hub = self.hubs.of_room(room.id());
         hub.announce_room(room, self.rooms.now_ms());
         room.nudge();
-        Ok(Some(new))
+        Ok(Some(new_row))
     }
 
     /// Adds a fault to a checked input if the input asks for a provider that is not set up here.
@@ -492,10 +492,13 @@ impl PromoterControls {
             .filter(|(other, _)| other != id)
         {
             for pattern in &document.shows {
-                if let Some(theirs) = patterns.iter().find(|theirs| overlap(theirs, pattern)) {
+                if let Some(other_pattern) = patterns
+                    .iter()
+                    .find(|other_pattern| overlap(other_pattern, pattern))
+                {
                     return Err(RoomChangeRefusal::ShowCovered {
                         room: other.clone(),
-                        theirs: theirs.clone(),
+                        other_pattern: other_pattern.clone(),
                         pattern: pattern.clone(),
                     });
                 }

@@ -42,8 +42,8 @@ impl PromoterControls {
         let entry = self.audit_entry("networks_replaced", detail);
         let mut facts = row.facts.clone();
         facts.networks = lists.clone();
-        let written = (row.document.clone(), facts);
-        let changed = self.write_change(room, &row, written, &[], entry).await?;
+        let new_state = (row.document.clone(), facts);
+        let changed = self.write_change(room, &row, new_state, &[], entry).await?;
         Ok(changed.is_some())
     }
 }

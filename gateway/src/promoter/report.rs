@@ -56,7 +56,7 @@ impl From<RoomSample> for RoomReportLine {
 /// Writes the samples as CSV with a header line.
 #[must_use]
 pub fn to_csv(samples: &[RoomSample]) -> String {
-    let mut out =
+    let mut csv =
         String::from("at,joined,waiting,left,released,inside,claimed,done,free,held,sold\n");
     for sample in samples {
         let RoomReportLine {
@@ -74,11 +74,11 @@ pub fn to_csv(samples: &[RoomSample]) -> String {
         } = RoomReportLine::from(*sample);
         // Writing to a String cannot fail.
         let _ = writeln!(
-            out,
+            csv,
             "{at},{joined},{waiting},{left},{released},{inside},{claimed},{done},{free},{held},{sold}"
         );
     }
-    out
+    csv
 }
 
 #[cfg(test)]

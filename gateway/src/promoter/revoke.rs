@@ -66,13 +66,13 @@ impl RevokeInput {
                 why: "give a reason of 1 to 500 characters, without control characters; the visitors see it",
             });
         }
-        let given = [
+        let named_targets = [
             self.visitor.is_some(),
             self.network.is_some(),
             self.code.is_some(),
             self.all.is_some(),
         ];
-        if given.iter().filter(|given| **given).count() != 1 {
+        if named_targets.iter().filter(|is_named| **is_named).count() != 1 {
             return Err(RevokeFault {
                 field: "visitor",
                 why: "name exactly one of visitor, network, code, all",
@@ -132,16 +132,16 @@ fn parse_network(text: &str) -> Option<(u128, u8)> {
     let (bits, prefix) = match address.parse::<IpAddr>().ok()?.to_canonical() {
         IpAddr::V4(v4) => {
             let length = length.unwrap_or(32);
-            let counted = matches!(length, 32 | 24);
+            let is_counted = matches!(length, 32 | 24);
             (
                 v4.to_ipv6_mapped().to_bits(),
-                counted.then_some(length + 96)?,
+                is_counted.then_some(length + 96)?,
             )
         }
         IpAddr::V6(v6) => {
             let length = length.unwrap_or(64);
-            let counted = matches!(length, 64 | 56 | 48);
-            (v6.to_bits(), counted.then_some(length)?)
+            let is_counted = matches!(length, 64 | 56 | 48);
+            (v6.to_bits(), is_counted.then_some(length)?)
         }
     };
     Some((bits & (u128::MAX << (128 - u32::from(prefix))), prefix))
@@ -219,9 +219,9 @@ impl PromoterControls {
             reason.clone_into(&mut facts.cleared_note);
             let detail = json!({"all": true, "reason": reason, "places": living});
             let entry = self.audit_entry("revoked", detail);
-            let to = (row.document.clone(), facts);
+            let new_state = (row.document.clone(), facts);
             if self
-                .write_change(room, &row, to, &[], entry)
+                .write_change(room, &row, new_state, &[], entry)
                 .await?
                 .is_some()
             {

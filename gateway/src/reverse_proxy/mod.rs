@@ -63,10 +63,14 @@ enum GuardStep {
 }
 
 /// Decides on a request. Without an outage only a pass opens the shop. During an outage a pass
-/// still opens the shop, because the pass is checked by its signature. `when` then says whether
-/// visitors without a pass are let through.
-fn decide(has_pass: bool, outage: Option<LineOutage>, when: WhenUnverifiable) -> GuardStep {
-    match (has_pass, outage, when) {
+/// still opens the shop, because the pass is checked by its signature. `when_unverifiable` then
+/// says whether visitors without a pass are let through.
+fn decide(
+    has_pass: bool,
+    outage: Option<LineOutage>,
+    when_unverifiable: WhenUnverifiable,
+) -> GuardStep {
+    match (has_pass, outage, when_unverifiable) {
         (true, _, _) | (false, Some(_), WhenUnverifiable::Open) => GuardStep::Forward,
         (false, Some(LineOutage::UnknownRoom), WhenUnverifiable::Closed) => GuardStep::Refuse,
         // The lobby still shows places, and says what it cannot do.
@@ -89,11 +93,11 @@ impl ShopGuard {
             let silent = self.follower.unheard_for().filter(|_| !is_draining);
             silent.map(|_| LineOutage::SilentLedger)
         };
-        let mut known = self.outage.lock();
-        if *known != outage {
+        let mut last_outage = self.outage.lock();
+        if *last_outage != outage {
             self.log_outage(outage);
         }
-        *known = outage;
+        *last_outage = outage;
         outage
     }
 

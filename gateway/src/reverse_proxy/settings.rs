@@ -105,7 +105,7 @@ impl GuardSettings {
                 "FAIRGATE_GUARD_LISTEN: {listen} is FAIRGATE_LISTEN, too; give the guarded shop a port of its own"
             ));
         }
-        let Some(lobby) = public_url.and_then(OriginUrl::parse) else {
+        let Some(lobby_url) = public_url.and_then(OriginUrl::parse) else {
             reader.fault(
                 "FAIRGATE_GUARD_ORIGIN: visitors without a pass are sent to the lobby, but the lobby's address is unknown; set FAIRGATE_PUBLIC_URL to the address where the public reaches the lobby",
             );
@@ -113,9 +113,9 @@ impl GuardSettings {
         };
         // A browser sends the cookie with the pass only to the host that set the cookie. The port
         // does not matter.
-        if (lobby.host(), lobby.scheme()) != (self.url.host(), self.url.scheme()) {
+        if (lobby_url.host(), lobby_url.scheme()) != (self.url.host(), self.url.scheme()) {
             reader.fault(format!(
-                "FAIRGATE_GUARD_URL: browsers send the pass of {lobby} only to the same host and scheme, so the pass would never reach {}; let the public reach lobby and shop at one host, on two ports or by paths",
+                "FAIRGATE_GUARD_URL: browsers send the pass of {lobby_url} only to the same host and scheme, so the pass would never reach {}; let the public reach lobby and shop at one host, on two ports or by paths",
                 self.url
             ));
         }

@@ -94,11 +94,11 @@ impl Drop for OpenTunnel {
 /// Ends WebSockets whose pass has run out or was stopped. After an outage it also ends those that
 /// were let through without a pass. Runs until the process drains.
 pub async fn end_stopped_tunnels(shop: ShopGuard, mut stopping: watch::Receiver<bool>) {
-    let mut every = interval(CHECK_EVERY);
-    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut timer = interval(CHECK_EVERY);
+    timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            _ = every.tick() => {}
+            _ = timer.tick() => {}
             () = stopped(&mut stopping) => return,
         }
         if shop.tunnels.is_empty() {

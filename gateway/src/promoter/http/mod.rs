@@ -34,8 +34,8 @@ pub(crate) async fn put_room(
     _: PromoterCaller,
     JsonBody(input): JsonBody<RoomDocumentInput>,
 ) -> Result<Response, Problem> {
-    let (row, new) = promoter.put_room(&id, input).await?;
-    let status = if new {
+    let (row, is_new) = promoter.put_room(&id, input).await?;
+    let status = if is_new {
         StatusCode::CREATED
     } else {
         StatusCode::OK

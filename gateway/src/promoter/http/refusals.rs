@@ -47,9 +47,9 @@ impl From<RoomChangeRefusal> for Problem {
             RoomChangeRefusal::BuiltIn => built_in(),
             RoomChangeRefusal::ShowCovered {
                 room,
-                theirs,
+                other_pattern,
                 pattern,
-            } => show_covered(&room, &theirs, &pattern),
+            } => show_covered(&room, &other_pattern, &pattern),
             RoomChangeRefusal::ClosedForGood => closed_for_good(),
             RoomChangeRefusal::TimePassed { fields } => time_passed(&fields),
             RoomChangeRefusal::DrawFixed { fields } => draw_fixed(&fields),
@@ -65,14 +65,14 @@ fn built_in() -> Problem {
     )
 }
 
-fn show_covered(room: &str, theirs: &str, pattern: &str) -> Problem {
+fn show_covered(room: &str, other_pattern: &str, pattern: &str) -> Problem {
     Problem::new(
         ProblemCode::ShowCovered,
-        format!("Room \"{room}\" covers \"{theirs}\", which \"{pattern}\" would cover too. Every show has exactly one room. Nothing was changed. Remove the show from one of the two rooms."),
+        format!("Room \"{room}\" covers \"{other_pattern}\", which \"{pattern}\" would cover too. Every show has exactly one room. Nothing was changed. Remove the show from one of the two rooms."),
     )
     .with_member("field", "shows")
     .with_member("room", room)
-    .with_member("pattern", theirs)
+    .with_member("pattern", other_pattern)
 }
 
 fn closed_for_good() -> Problem {
@@ -112,29 +112,29 @@ fn changed_meanwhile() -> Problem {
 /// If a field is wrong, builds 422 `invalid_field`. It lists all wrong fields and all fields that
 /// are not implemented. Otherwise builds 422 `not_available`. It lists the fields that are not
 /// implemented.
-fn bad_document_problem(why: RoomInputRefusal) -> Problem {
-    let listed = |faults: &[(String, String)]| {
+fn bad_document_problem(refusal: RoomInputRefusal) -> Problem {
+    let as_json = |faults: &[(String, String)]| {
         faults
             .iter()
             .map(|(field, detail)| json!({"field": field, "detail": detail}))
             .collect::<Vec<_>>()
     };
-    let told = |faults: &[(String, String)]| {
+    let as_text = |faults: &[(String, String)]| {
         faults
             .iter()
             .map(|(field, detail)| format!("{field}: {detail}"))
             .collect::<Vec<_>>()
             .join("; ")
     };
-    let RoomInputRefusal { bad, unbuilt } = why;
+    let RoomInputRefusal { bad, unbuilt } = refusal;
     if let Some((field, _)) = bad.first() {
-        let detail = format!("{}. Nothing was changed.", told(&bad));
-        let all: Vec<_> = bad.iter().chain(&unbuilt).cloned().collect();
-        return Problem::invalid_field(field, detail).with_member("problems", listed(&all));
+        let detail = format!("{}. Nothing was changed.", as_text(&bad));
+        let all_faults: Vec<_> = bad.iter().chain(&unbuilt).cloned().collect();
+        return Problem::invalid_field(field, detail).with_member("problems", as_json(&all_faults));
     }
     let field = unbuilt.first().map_or("", |(field, _)| field);
-    let detail = format!("{}. Nothing was changed.", told(&unbuilt));
-    Problem::not_available(field, detail).with_member("problems", listed(&unbuilt))
+    let detail = format!("{}. Nothing was changed.", as_text(&unbuilt));
+    Problem::not_available(field, detail).with_member("problems", as_json(&unbuilt))
 }
 
 #[cfg(test)]

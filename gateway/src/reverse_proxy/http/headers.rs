@@ -37,8 +37,8 @@ pub(super) struct ShopRequest<'a> {
 
 /// Builds the headers that the shop gets. `Host` stays as the visitor sent it, so that the shop's
 /// redirects and cookies lead back through this gateway.
-pub(super) fn shop_headers(sent: &HeaderMap, request: &ShopRequest<'_>) -> HeaderMap {
-    let mut headers = without_hops(sent);
+pub(super) fn shop_headers(request_headers: &HeaderMap, request: &ShopRequest<'_>) -> HeaderMap {
+    let mut headers = without_hops(request_headers);
     let reserved: Vec<HeaderName> = headers
         .keys()
         .filter(|name| is_reserved(name))
@@ -49,26 +49,26 @@ pub(super) fn shop_headers(sent: &HeaderMap, request: &ShopRequest<'_>) -> Heade
     }
     remove_addresses(&mut headers, request.forwarding_header);
     headers.remove(header::EXPECT);
-    if sent.contains_key(header::TRANSFER_ENCODING) {
+    if request_headers.contains_key(header::TRANSFER_ENCODING) {
         headers.remove(header::CONTENT_LENGTH);
     }
     if request.is_bearer_ours {
         headers.remove(header::AUTHORIZATION);
     }
     keep_foreign_cookies(&mut headers);
-    let mut set = |name: HeaderName, value: &str| {
+    let mut set_header = |name: HeaderName, value: &str| {
         if let Ok(value) = HeaderValue::from_str(value) {
             headers.insert(name, value);
         }
     };
-    set(FORWARDED_FOR, &request.client.to_string());
-    set(FORWARDED_PROTO, request.scheme);
+    set_header(FORWARDED_FOR, &request.client.to_string());
+    set_header(FORWARDED_PROTO, request.scheme);
     if let Some(pass) = request.pass {
-        set(ROOM, &pass.room);
-        set(RANK, &pass.rank.to_string());
-        set(VISITOR, &pass.sub.to_string());
+        set_header(ROOM, &pass.room);
+        set_header(RANK, &pass.rank.to_string());
+        set_header(VISITOR, &pass.sub.to_string());
     }
-    if let Some(host) = sent.get(header::HOST) {
+    if let Some(host) = request_headers.get(header::HOST) {
         headers.insert(FORWARDED_HOST, host.clone());
     }
     headers

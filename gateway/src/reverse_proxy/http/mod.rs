@@ -121,8 +121,8 @@ fn is_bearer_ours(shop: &ShopGuard, headers: &HeaderMap) -> bool {
 /// Sends a browser to the lobby, and tells a program when to come back.
 async fn send_to_lobby(shop: &ShopGuard, parts: &Parts) -> Response {
     if accepts_html(&parts.headers) {
-        let lobby = lobby_address(shop, parts);
-        let location = HeaderValue::try_from(lobby).unwrap_or(HeaderValue::from_static("/"));
+        let lobby_url = lobby_address(shop, parts);
+        let location = HeaderValue::try_from(lobby_url).unwrap_or(HeaderValue::from_static("/"));
         let no_store = (header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         return (
             StatusCode::SEE_OTHER,
@@ -132,13 +132,13 @@ async fn send_to_lobby(shop: &ShopGuard, parts: &Parts) -> Response {
     }
     let place = cookies::value(&parts.headers, CookieKind::Place, &shop.room);
     let back_s = shop.come_back_times.back_in_s(&shop.room, place).await;
-    let lobby = &shop.lobby_url;
+    let lobby_url = &shop.lobby_url;
     Problem::new(
         ProblemCode::WaitingRoom,
-        format!("This shop is open to visitors with a pass from its waiting room. Nothing was changed. Go to {lobby}."),
+        format!("This shop is open to visitors with a pass from its waiting room. Nothing was changed. Go to {lobby_url}."),
     )
     .with_member("room", &shop.room)
-    .with_member("room_url", lobby)
+    .with_member("room_url", lobby_url)
     .retry_after(back_s)
     .into_response()
 }
@@ -147,12 +147,16 @@ async fn send_to_lobby(shop: &ShopGuard, parts: &Parts) -> Response {
 /// the way back to that page. The shop's first page is the default, so it needs no way back. Other
 /// methods get none, because a link cannot repeat them.
 fn lobby_address(shop: &ShopGuard, parts: &Parts) -> String {
-    let asked = parts
+    let path_and_query = parts
         .uri
         .path_and_query()
-        .map_or("", |asked| asked.as_str());
+        .map_or("", |path_and_query| path_and_query.as_str());
     let is_page = matches!(parts.method, Method::GET | Method::HEAD);
-    let to = if is_page && asked != "/" { asked } else { "" };
+    let to = if is_page && path_and_query != "/" {
+        path_and_query
+    } else {
+        ""
+    };
     with_query(&shop.lobby_url, &[(WAY_BACK, to)])
 }
 

@@ -20,13 +20,13 @@ use crate::upstream::hops::without_hops;
 /// other requests, and for a request with a body, because the body would have to be sent before the
 /// switch.
 pub(super) fn take_visitor_end(parts: &mut Parts) -> Option<OnUpgrade> {
-    let asks = parts.version == Version::HTTP_11
+    let asks_for_upgrade = parts.version == Version::HTTP_11
         && parts.method == Method::GET
         && !parts.headers.contains_key(header::CONTENT_LENGTH)
         && !parts.headers.contains_key(header::TRANSFER_ENCODING)
         && lists(&parts.headers, header::CONNECTION, "upgrade")
         && lists(&parts.headers, header::UPGRADE, "websocket");
-    asks.then(|| parts.extensions.remove::<OnUpgrade>())?
+    asks_for_upgrade.then(|| parts.extensions.remove::<OnUpgrade>())?
 }
 
 /// Sends a request for a WebSocket to the shop. If the shop accepts, the WebSocket stays open until

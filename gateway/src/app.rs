@@ -86,10 +86,10 @@ impl GatewayApp {
         let ledger = RoomLedger::open(installation.clone())
             .await
             .context("the ledger cannot be used")?;
-        let shares = config.stores.redis_url.is_some();
-        let mut kept_stores = vec![(ProcessStoreKind::Rooms, shares)];
+        let is_shared = config.stores.redis_url.is_some();
+        let mut kept_stores = vec![(ProcessStoreKind::Rooms, is_shared)];
         if config.upstream.bases.is_empty() {
-            kept_stores.push((ProcessStoreKind::Seats, shares));
+            kept_stores.push((ProcessStoreKind::Seats, is_shared));
         }
         let leases = open::process_leases(&installation, &kept_stores).await?;
         let load = ProcessLoad::default();
@@ -333,9 +333,11 @@ async fn take_up_rooms(
 /// Returns the installation's secret, with which all nodes sign challenges and hash networks. If
 /// the ledger has no secret yet, makes one and stores it.
 async fn door_secret(installation: &Installation) -> anyhow::Result<[u8; 32]> {
-    let mut fresh = [0; 32];
-    rand::rng().fill_bytes(&mut fresh);
-    let stored = installation.value("door_secret", fresh.to_vec()).await?;
+    let mut new_secret = [0; 32];
+    rand::rng().fill_bytes(&mut new_secret);
+    let stored = installation
+        .value("door_secret", new_secret.to_vec())
+        .await?;
     <[u8; 32]>::try_from(stored).map_err(|_| {
         anyhow!("the ledger holds a door_secret of another length; restore it from a backup")
     })

@@ -128,14 +128,14 @@ async fn serve(knobs: &GatewayArguments) -> anyhow::Result<()> {
 
 async fn run_demo(knobs: &GatewayArguments) -> anyhow::Result<()> {
     let mut sources = sources(knobs)?;
-    let set =
+    let is_set =
         |sources: &SettingSources, knob| sources.is_overridden(knob) || sources.file.is_some();
-    if !set(&sources, "data") {
+    if !is_set(&sources, "data") {
         let folder =
             std::env::temp_dir().join(format!("fairgate-demo-{:08x}", rand::rng().random::<u32>()));
         sources.flags.insert("data", folder.display().to_string());
     }
-    if !set(&sources, "payments") {
+    if !is_set(&sources, "payments") {
         sources.flags.insert("payments", "sandbox".to_owned());
     }
     let mut config = GatewayConfig::resolve(&sources)?;
@@ -147,8 +147,8 @@ async fn run_demo(knobs: &GatewayArguments) -> anyhow::Result<()> {
     let app = GatewayApp::build(&config, upstream::open).await?;
     // If the data folder is that of an earlier demo, it already has an on-sale. That on-sale
     // continues, and its line is not drawn again.
-    let goes_on = app.has_room(demo::ROOM);
-    if !goes_on {
+    let is_resumed = app.has_room(demo::ROOM);
+    if !is_resumed {
         let steps =
             demo::calls(Clock::system().now_ms()).map_err(|faults| anyhow!(faults.join("\n")))?;
         onsale::apply(
@@ -159,7 +159,7 @@ async fn run_demo(knobs: &GatewayArguments) -> anyhow::Result<()> {
         )
         .await?;
     }
-    announce(&app, &config, &key, goes_on)?;
+    announce(&app, &config, &key, is_resumed)?;
     app.run(process::shutdown()).await;
     Ok(())
 }
@@ -172,13 +172,13 @@ fn announce(
     app: &GatewayApp,
     config: &GatewayConfig,
     key: &SecretSetting,
-    goes_on: bool,
+    is_resumed: bool,
 ) -> anyhow::Result<()> {
     let base = config.public_url.clone().map_or_else(
         || app.address().map(|address| format!("http://{address}")),
         Ok,
     )?;
-    if goes_on {
+    if is_resumed {
         println!("Fairgate demo: the on-sale in this data folder goes on.");
     } else {
         println!("Fairgate demo: the line is drawn in 25 s, then 50 people a second are let in.");
@@ -223,8 +223,8 @@ async fn apply_onsale(file: &Path, target: String) -> anyhow::Result<()> {
             faults.join("\n  - ")
         )
     })?;
-    onsale::apply(&steps, &OnsaleTarget::Address(target), &key, |what| {
-        println!("applied {what}")
+    onsale::apply(&steps, &OnsaleTarget::Address(target), &key, |applied| {
+        println!("applied {applied}")
     })
     .await
 }

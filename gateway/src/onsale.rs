@@ -140,18 +140,19 @@ fn venue(
             "plan is required, such as \"grid:20x30\" or \"seatsio:chart.json\"".to_owned(),
         );
     };
-    let not_text = document.iter().find(|(_, value)| !value.is_string());
-    let location: VenueLocation = serde_json::from_value(Value::Object(document.clone())).map_err(
-        |error| match not_text {
-            Some((field, _)) => format!("{field}: {error}"),
-            None => error.to_string(),
-        },
-    )?;
+    let non_text_field = document.iter().find(|(_, value)| !value.is_string());
+    let location: VenueLocation =
+        serde_json::from_value(Value::Object(document.clone())).map_err(|error| {
+            match non_text_field {
+                Some((field, _)) => format!("{field}: {error}"),
+                None => error.to_string(),
+            }
+        })?;
     let location = location.checked().map_err(|faults| {
-        let told = faults
+        let details = faults
             .iter()
             .map(|fault| format!("{}: {}", fault.field, fault.detail));
-        told.collect::<Vec<_>>().join("; ")
+        details.collect::<Vec<_>>().join("; ")
     })?;
     match plan.split_once(':') {
         Some(("grid", _)) => {

@@ -108,17 +108,20 @@ impl PersonalEventHub {
         listeners.last_id += 1;
         let id = listeners.last_id;
         // Nearly every visitor has one socket.
-        let one = || Vec::with_capacity(1);
-        let of_visitor = listeners.by_holder.entry(holder).or_insert_with(one);
+        let room_for_one = || Vec::with_capacity(1);
+        let of_visitor = listeners
+            .by_holder
+            .entry(holder)
+            .or_insert_with(room_for_one);
         let is_same =
             |listener: &&PersonalListener| *listener.room == *room && listener.number == number;
-        let same = of_visitor
+        let same_place = of_visitor
             .iter()
             .filter(is_same)
             .map(|listener| listener.id);
-        let same: Vec<u64> = same.collect();
-        if same.len() >= SOCKETS_PER_PLACE_MAX {
-            let replaced = of_visitor.extract_if(.., |listener| listener.id == same[0]);
+        let same_place: Vec<u64> = same_place.collect();
+        if same_place.len() >= SOCKETS_PER_PLACE_MAX {
+            let replaced = of_visitor.extract_if(.., |listener| listener.id == same_place[0]);
             replaced.for_each(|listener| listener.queue.replace());
         }
         of_visitor.push(PersonalListener {
@@ -172,12 +175,12 @@ impl PersonalEventHub {
         }
     }
 
-    /// Returns the holders among `of` who have a socket on this node.
+    /// Returns the holders among `holders` who have a socket on this node.
     #[must_use]
-    pub fn connected_holders(&self, of: &[Holder]) -> Vec<Holder> {
+    pub fn connected_holders(&self, holders: &[Holder]) -> Vec<Holder> {
         let listeners = self.listeners.lock();
-        let hears = |holder: &&Holder| listeners.by_holder.contains_key(*holder);
-        of.iter().filter(hears).copied().collect()
+        let is_connected = |holder: &&Holder| listeners.by_holder.contains_key(*holder);
+        holders.iter().filter(is_connected).copied().collect()
     }
 }
 

@@ -55,15 +55,15 @@ fn check_files(
     let read = |path: &Path| {
         fs::read(path).map_err(|error| format!("{} cannot be read: {error}", path.display()))
     };
-    let not = |path: &Path, what: &str, error: &dyn std::fmt::Display| {
-        format!("{} is not {what}: {error}", path.display())
+    let unreadable_as = |path: &Path, expected: &str, error: &dyn std::fmt::Display| {
+        format!("{} is not {expected}: {error}", path.display())
     };
     let document: DrawRecord = serde_json::from_slice(&read(record)?)
-        .map_err(|error| not(record, "a draw record", &error))?;
+        .map_err(|error| unreadable_as(record, "a draw record", &error))?;
     let leaves = leaves.map(read).transpose()?;
     let keys = jwks.map(|path| {
         serde_json::from_slice::<Jwks>(&read(path)?)
-            .map_err(|error| not(path, "a key set (JWKS)", &error))
+            .map_err(|error| unreadable_as(path, "a key set (JWKS)", &error))
     });
     Ok(check_record(
         &document,

@@ -123,8 +123,8 @@ impl WebRequestPolicy {
 
     fn allows(&self, origin: &str, headers: &HeaderMap) -> bool {
         let settings = &self.inner;
-        let listed = settings.origins.iter().chain(&settings.public_url);
-        if listed.into_iter().any(|allowed| allowed == origin) {
+        let allowed_origins = settings.origins.iter().chain(&settings.public_url);
+        if allowed_origins.into_iter().any(|allowed| allowed == origin) {
             return true;
         }
         // Without a configured address, only the request's own host is allowed.
@@ -164,11 +164,11 @@ impl WebRequestPolicy {
     #[must_use]
     pub fn network(&self, headers: &HeaderMap, peer: SocketAddr) -> ClientNetwork {
         let is_proxied = self.inner.trusted_hops > 0;
-        let named = self.address_from_proxies(headers);
+        let forwarded_address = self.address_from_proxies(headers);
         // Without trusted proxies, a request that names another address came through a proxy. If
         // that proxy runs on this machine, its clients must not count as this machine.
         let is_unread = if is_proxied {
-            named.is_none()
+            forwarded_address.is_none()
         } else {
             names_client_address(headers)
         };
@@ -176,7 +176,7 @@ impl WebRequestPolicy {
         let is_direct = !is_proxied && !is_unread;
         ClientNetwork {
             is_direct_loopback: is_direct && peer.ip().to_canonical().is_loopback(),
-            ..ClientNetwork::from_address(named.unwrap_or(peer.ip()))
+            ..ClientNetwork::from_address(forwarded_address.unwrap_or(peer.ip()))
         }
     }
 

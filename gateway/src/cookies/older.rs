@@ -180,7 +180,7 @@ fn is_shared(headers: &HeaderMap) -> bool {
 
 /// Adds the cookies to an answer, except those that its handler set or removed itself.
 fn tell_browser(headers: &mut HeaderMap, replacements: Vec<Replacement>) {
-    let own: Vec<HeaderValue> = headers
+    let cookies_of_handler: Vec<HeaderValue> = headers
         .get_all(header::SET_COOKIE)
         .iter()
         .cloned()
@@ -191,7 +191,8 @@ fn tell_browser(headers: &mut HeaderMap, replacements: Vec<Replacement>) {
     };
     for replacement in replacements.into_iter().take(REPLACED_MAX) {
         let stored = replacement.stored;
-        let stored = stored.filter(|new| own.iter().all(|set| name(set) != name(new)));
+        let stored =
+            stored.filter(|new| cookies_of_handler.iter().all(|set| name(set) != name(new)));
         for cookie in stored.into_iter().chain([replacement.removed]) {
             headers.append(header::SET_COOKIE, cookie);
         }

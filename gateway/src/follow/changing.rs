@@ -66,9 +66,9 @@ impl RoomFollower {
     /// apply the changes of other nodes.
     pub(super) async fn acquire_change_lease(&self) -> Result<RoomChangeLease<'_>, LedgerError> {
         let process_lock = self.inner.changing.lock().await;
-        let asked = Instant::now();
+        let asked_at = Instant::now();
         while !self.take_or_renew_lease().await? {
-            if asked.elapsed() >= WAIT_MAX {
+            if asked_at.elapsed() >= WAIT_MAX {
                 return Err(LedgerError::Unavailable(
                     "another node is changing rooms".into(),
                 ));

@@ -76,10 +76,10 @@ impl RoomFollower {
 
     /// Returns how long ago this node last read the changes of other nodes, if its rooms may be out
     /// of date. First tries to read them once more, because the ledger may answer again before the
-    /// next regular reading is due. Returns `None` if this reading succeeds within `given`.
-    pub async fn unread_for(&self, given: Duration) -> Option<Duration> {
+    /// next regular reading is due. Returns `None` if this reading succeeds within `time_max`.
+    pub async fn unread_for(&self, time_max: Duration) -> Option<Duration> {
         let elapsed = self.unheard_for()?;
-        match tokio::time::timeout(given, self.catch_up()).await {
+        match tokio::time::timeout(time_max, self.catch_up()).await {
             Ok(Ok(())) => None,
             _ => Some(elapsed),
         }

@@ -21,9 +21,9 @@ impl RoomFollower {
         if self.rooms().get(room).is_ok() {
             return;
         }
-        let asked = Instant::now();
+        let asked_at = Instant::now();
         let mut last_read = self.inner.unknown_room_read.0.lock().await;
-        if last_read.is_some_and(|at| at >= asked) {
+        if last_read.is_some_and(|at| at >= asked_at) {
             return;
         }
         if let Some(at) = *last_read {

@@ -20,7 +20,7 @@ use super::wrapping::is_call;
 const PREFLIGHT_KEPT: Duration = Duration::from_secs(600);
 
 /// The request headers that a page must be allowed to send.
-const SENT: [HeaderName; 9] = [
+const REQUEST_HEADERS: [HeaderName; 9] = [
     header::AUTHORIZATION,
     header::CONTENT_TYPE,
     header::IF_NONE_MATCH,
@@ -32,7 +32,7 @@ const SENT: [HeaderName; 9] = [
     header::CACHE_CONTROL,
 ];
 /// The response headers that a page must be allowed to read.
-const READ: [HeaderName; 5] = [
+const RESPONSE_HEADERS: [HeaderName; 5] = [
     header::ETAG,
     header::LOCATION,
     header::RETRY_AFTER,
@@ -65,8 +65,8 @@ impl CrossOriginPolicy {
             .allow_origin(origins.clone())
             .allow_credentials(true)
             .allow_methods(METHODS)
-            .allow_headers(SENT)
-            .expose_headers(READ)
+            .allow_headers(REQUEST_HEADERS)
+            .expose_headers(RESPONSE_HEADERS)
             .max_age(PREFLIGHT_KEPT);
         Self { origins, layer }
     }

@@ -40,11 +40,11 @@ pub fn problem_response(test: bool, uri: &Uri, problem: Problem) -> Response {
 /// link to a new room may reach a node that does not know the room yet.
 pub async fn rooms_of_other_nodes_are_found(
     State(follower): State<RoomFollower>,
-    named: RawPathParams,
+    path_parameters: RawPathParams,
     request: Request,
     next: Next,
 ) -> Response {
-    if let Some((_, room)) = named.iter().find(|(name, _)| *name == "room") {
+    if let Some((_, room)) = path_parameters.iter().find(|(name, _)| *name == "room") {
         follower.look_for(room).await;
     }
     next.run(request).await
@@ -54,9 +54,10 @@ pub async fn rooms_of_other_nodes_are_found(
 /// such calls.
 fn is_search(method: &Method, path: &str) -> bool {
     let is_page = || {
-        let rest = ["/rail", "/cinema"].map(|page| path.strip_prefix(page));
-        let is_below = |rest: &str| rest.is_empty() || rest.starts_with('/');
-        matches!(*method, Method::GET | Method::HEAD) && rest.into_iter().flatten().any(is_below)
+        let subpaths = ["/rail", "/cinema"].map(|page| path.strip_prefix(page));
+        let is_below = |subpath: &str| subpath.is_empty() || subpath.starts_with('/');
+        matches!(*method, Method::GET | Method::HEAD)
+            && subpaths.into_iter().flatten().any(is_below)
     };
     route_kind(method, path) == RouteKind::Search || is_page()
 }
@@ -136,7 +137,7 @@ pub async fn bare_errors_explain_themselves(
     let uri = request.uri().clone();
     let response = next.run(request).await;
     let status = response.status();
-    let explained = response
+    let is_explained = response
         .headers()
         .get(header::CONTENT_TYPE)
         .is_some_and(|kind| {
@@ -148,7 +149,7 @@ pub async fn bare_errors_explain_themselves(
             .iter()
             .any(|known| kind.as_bytes().starts_with(known))
         });
-    if explained || !(status.is_client_error() || status.is_server_error()) {
+    if is_explained || !(status.is_client_error() || status.is_server_error()) {
         return response;
     }
     let code = if status.is_server_error() {
@@ -224,8 +225,8 @@ pub async fn one_host(State(test): State<bool>, request: Request, next: Next) ->
         .extensions()
         .get::<ConnectInfo<SocketAddr>>()
         .is_some();
-    let least = usize::from(request.version() == Version::HTTP_11);
-    if over_a_connection && !(least..=1).contains(&hosts) {
+    let hosts_min = usize::from(request.version() == Version::HTTP_11);
+    if over_a_connection && !(hosts_min..=1).contains(&hosts) {
         let problem = Problem::new(
             ProblemCode::BadRequest,
             "A request must name exactly one host. Nothing was changed. Send one Host header.",

@@ -35,9 +35,9 @@ impl GatewayOpsRoutes {
         troubles.extend(self.rooms.warnings());
         troubles.extend(self.web.warnings());
         let rooms = self.rooms.all();
-        let asked = rooms.iter().map(|room| room.row().document.challenge);
-        let asked = asked.filter_map(ChallengePolicy::provider);
-        troubles.extend(self.providers.warnings(asked));
+        let providers = rooms.iter().map(|room| room.row().document.challenge);
+        let providers = providers.filter_map(ChallengePolicy::provider);
+        troubles.extend(self.providers.warnings(providers));
         troubles.extend(self.shop_trouble());
         troubles
     }

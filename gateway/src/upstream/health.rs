@@ -48,7 +48,7 @@ impl BookingCallWindow {
     }
 
     fn seconds(&self, now: u64) -> Vec<PastSecondCalls> {
-        let ago = |back: usize| {
+        let past_second = |back: usize| {
             let at = now.checked_sub(back as u64)?;
             let slot = usize::try_from(at).unwrap_or(0) % SECONDS;
             let second = &self.seconds[slot];
@@ -60,7 +60,7 @@ impl BookingCallWindow {
                 buckets: filled.map(|(at, n)| (at, u64::from(*n))).collect(),
             })
         };
-        (0..SECONDS).filter_map(ago).collect()
+        (0..SECONDS).filter_map(past_second).collect()
     }
 }
 
@@ -69,7 +69,7 @@ impl BookingCallWindow {
 /// dropped earlier, it is not counted.
 pub struct MeasuredCall {
     health: BookingHealth,
-    asked: Instant,
+    asked_at: Instant,
     outcome: MeasuredCallOutcome,
 }
 
@@ -99,7 +99,7 @@ impl Drop for MeasuredCall {
             MeasuredCallOutcome::Refused => return,
             MeasuredCallOutcome::Answered { failed } => failed,
             // A visitor who gives up early says nothing about booking's health either.
-            MeasuredCallOutcome::Abandoned if self.asked.elapsed() < GIVEN_UP_AFTER => return,
+            MeasuredCallOutcome::Abandoned if self.asked_at.elapsed() < GIVEN_UP_AFTER => return,
             MeasuredCallOutcome::Abandoned => true,
         };
         let at = self.health.second();
@@ -107,7 +107,7 @@ impl Drop for MeasuredCall {
             .inner
             .window
             .lock()
-            .record(at, self.asked.elapsed(), failed);
+            .record(at, self.asked_at.elapsed(), failed);
     }
 }
 
@@ -144,7 +144,7 @@ impl BookingHealth {
     pub fn begin_call(&self) -> MeasuredCall {
         MeasuredCall {
             health: self.clone(),
-            asked: Instant::now(),
+            asked_at: Instant::now(),
             outcome: MeasuredCallOutcome::Abandoned,
         }
     }

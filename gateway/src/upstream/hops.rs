@@ -21,13 +21,13 @@ const HOP_BY_HOP: [HeaderName; 9] = [
 #[must_use]
 pub fn without_hops(headers: &HeaderMap) -> HeaderMap {
     let mut kept = headers.clone();
-    let named = headers.get_all(header::CONNECTION).iter();
-    let named: Vec<String> = named
+    let connection_headers = headers.get_all(header::CONNECTION).iter();
+    let connection_headers: Vec<String> = connection_headers
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .map(|name| name.trim().to_ascii_lowercase())
         .collect();
-    for name in named {
+    for name in connection_headers {
         // If a client could have `Host` removed, the next server might answer for another host.
         if name != header::HOST.as_str() {
             kept.remove(name);

@@ -18,18 +18,18 @@ pub struct UpstreamSettings {
 impl UpstreamSettings {
     /// Reads the settings, and reports the faults in them.
     pub fn read(reader: &mut SettingReader) -> Self {
-        let what =
+        let expected =
             "a list of addresses such as http://10.0.0.5:8090, without paths, separated by commas";
         let upstream = Self {
-            bases: reader.parsed_or_default("booking_url", Vec::new(), what, |text| {
+            bases: reader.parsed_or_default("booking_url", Vec::new(), expected, |text| {
                 text.split(',')
                     .map(|part| parse_base_url(part.trim()))
                     .collect()
             }),
             internal: InternalSettings::read(reader),
         };
-        let elsewhere = upstream.bases.iter().find(|base| !is_loopback(base));
-        if let (Some(base), None) = (elsewhere, &upstream.internal.key) {
+        let remote_base = upstream.bases.iter().find(|base| !is_loopback(base));
+        if let (Some(base), None) = (remote_base, &upstream.internal.key) {
             reader.fault(format!(
                 "booking at {base} is on another machine and must know its gateways: set FAIRGATE_INTERNAL_KEY to the same key on both machines"
             ));
@@ -47,14 +47,14 @@ impl UpstreamSettings {
 /// paths begin at the root.
 pub(super) fn parse_base_url(text: &str) -> Option<Url> {
     let url: Url = text.parse().ok()?;
-    let good = matches!(url.scheme(), "http" | "https")
+    let is_base_url = matches!(url.scheme(), "http" | "https")
         && url.has_host()
         && url.path() == "/"
         && url.query().is_none()
         && url.fragment().is_none()
         && url.username().is_empty()
         && url.password().is_none();
-    good.then_some(url)
+    is_base_url.then_some(url)
 }
 
 /// Returns whether an address is on this machine.

@@ -22,8 +22,8 @@ pub struct AddressFigures {
 #[derive(Debug)]
 pub struct AddressTally {
     begun: Instant,
-    present: AddressFigures,
-    before: AddressFigures,
+    current: AddressFigures,
+    previous: AddressFigures,
 }
 
 impl AddressTally {
@@ -32,24 +32,24 @@ impl AddressTally {
     pub fn new(now: Instant) -> Self {
         Self {
             begun: now,
-            present: AddressFigures::default(),
-            before: AddressFigures::default(),
+            current: AddressFigures::default(),
+            previous: AddressFigures::default(),
         }
     }
 
     /// Counts a request.
     pub fn count(&mut self, is_unread: bool, now: Instant) {
         self.roll_window(now);
-        self.present.requests += 1;
-        self.present.unread += u64::from(is_unread);
+        self.current.requests += 1;
+        self.current.unread += u64::from(is_unread);
     }
 
     /// Returns the figures if operators should be warned.
     pub fn figures_to_warn_of(&mut self, now: Instant) -> Option<AddressFigures> {
         self.roll_window(now);
         let figures = AddressFigures {
-            requests: self.present.requests + self.before.requests,
-            unread: self.present.unread + self.before.unread,
+            requests: self.current.requests + self.previous.requests,
+            unread: self.current.unread + self.previous.unread,
         };
         let is_much = figures.unread.saturating_mul(WARNED_AT_ONE_IN) >= figures.requests;
         (figures.unread > 0 && is_much).then_some(figures)
@@ -60,9 +60,9 @@ impl AddressTally {
         if age < WINDOW {
             return;
         }
-        let present = std::mem::take(&mut self.present);
-        self.before = if age < 2 * WINDOW {
-            present
+        let current = std::mem::take(&mut self.current);
+        self.previous = if age < 2 * WINDOW {
+            current
         } else {
             AddressFigures::default()
         };

@@ -69,16 +69,16 @@ impl ForwardingHeader {
         match self {
             Self::XForwardedFor => {
                 let lines = headers.get_all(X_FORWARDED_FOR).iter().rev();
-                let listed = lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b','));
-                parse_address(std::str::from_utf8(listed.into_iter().nth(skip)?).ok()?)
+                let addresses = lines.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b','));
+                parse_address(std::str::from_utf8(addresses.into_iter().nth(skip)?).ok()?)
             }
             Self::Forwarded => forwarded_for(headers, skip),
             Self::OneAddress(name) => {
                 let mut lines = headers.get_all(name).iter();
-                let only = lines.next()?;
+                let only_line = lines.next()?;
                 // A proxy overwrites the header, so one of two lines is an outsider's.
                 let is_alone = lines.next().is_none();
-                is_alone.then(|| parse_address(only.to_str().ok()?))?
+                is_alone.then(|| parse_address(only_line.to_str().ok()?))?
             }
         }
     }
@@ -93,11 +93,11 @@ pub fn names_client_address(headers: &HeaderMap) -> bool {
 }
 
 /// Removes the usual headers with addresses of clients, and the header that this gateway reads.
-pub fn remove_addresses(headers: &mut HeaderMap, read: &ForwardingHeader) {
+pub fn remove_addresses(headers: &mut HeaderMap, header_read: &ForwardingHeader) {
     for name in [X_FORWARDED_FOR, header::FORWARDED, X_REAL_IP] {
         headers.remove(name);
     }
-    if let ForwardingHeader::OneAddress(name) = read {
+    if let ForwardingHeader::OneAddress(name) = header_read {
         headers.remove(name);
     }
 }

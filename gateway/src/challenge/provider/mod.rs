@@ -101,11 +101,11 @@ impl ChallengeProviders {
         client.map_or("", |client| client.page_origins())
     }
 
-    /// Returns one sentence for each provider in `asked` that is not set up here or does not
-    /// answer. `asked` are the providers that rooms ask for.
+    /// Returns one sentence for each provider in `used_providers` that is not set up here or does
+    /// not answer. `used_providers` are the providers that rooms ask for.
     #[must_use]
-    pub fn warnings(&self, asked: impl Iterator<Item = ChallengeProvider>) -> Vec<String> {
-        let asked: BTreeSet<_> = asked.collect();
+    pub fn warnings(&self, used_providers: impl Iterator<Item = ChallengeProvider>) -> Vec<String> {
+        let used_providers: BTreeSet<_> = used_providers.collect();
         let warning = |provider: ChallengeProvider| {
             let name = provider.name();
             let Some(client) = self.clients.get(&provider) else {
@@ -120,7 +120,7 @@ impl ChallengeProviders {
                 )
             })
         };
-        asked.into_iter().filter_map(warning).collect()
+        used_providers.into_iter().filter_map(warning).collect()
     }
 
     /// Returns the check that a visitor of a room must pass. Returns `None` if the provider is not

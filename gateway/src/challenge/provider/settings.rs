@@ -47,8 +47,8 @@ fn read_provider(
     [site_key, secret, url]: ProviderKnobs,
 ) -> Option<ProviderSettings> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    let what = "a site key: letters, digits, \"-\", \"_\" and \".\"";
-    let site_key_value = reader.parsed_or_default(site_key, None, what, |text| {
+    let expected = "a site key: letters, digits, \"-\", \"_\" and \".\"";
+    let site_key_value = reader.parsed_or_default(site_key, None, expected, |text| {
         text.bytes().all(is_plain).then(|| Some(text.to_owned()))
     });
     let address = reader.parsed_or_default(

@@ -140,8 +140,8 @@ impl ForeignOrigin {
         }
         let answer = answer?;
         if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
-            let unasked = "it switched to another protocol without being asked";
-            return Err(OriginFailure::Unanswered(unasked.to_owned()));
+            let reason = "it switched to another protocol without being asked";
+            return Err(OriginFailure::Unanswered(reason.to_owned()));
         }
         Ok(self.visitor_answer(answer))
     }
@@ -162,12 +162,12 @@ impl ForeignOrigin {
         if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
             return Ok(WebSocketAnswer::Refused(self.visitor_answer(answer)));
         }
-        let mut head = Response::new(Body::empty());
-        *head.status_mut() = answer.status();
-        head.headers_mut().clone_from(answer.headers());
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = answer.status();
+        response.headers_mut().clone_from(answer.headers());
         let upgraded = answer.upgrade().await;
         let upgraded = upgraded.map_err(|error| OriginFailure::Unanswered(failure_reason(&error)));
-        Ok(WebSocketAnswer::Open(head, upgraded?))
+        Ok(WebSocketAnswer::Open(response, upgraded?))
     }
 
     fn request(&self, parts: &Parts, headers: HeaderMap) -> RequestBuilder {

@@ -190,12 +190,12 @@ fn idempotency_mark(headers: &HeaderMap) -> Option<Vec<u8>> {
 
 /// Builds the address of the call at one booking process. Returns `None` if normalisation would
 /// change the path, because dots could lead from a public path to an internal one.
-fn node_url(node: &BookingNode, asked: Option<&PathAndQuery>) -> Option<Url> {
-    let asked = asked?;
+fn node_url(node: &BookingNode, path_and_query: Option<&PathAndQuery>) -> Option<Url> {
+    let path_and_query = path_and_query?;
     let mut url = node.base_url().clone();
-    url.set_path(asked.path());
-    url.set_query(asked.query());
-    (url.path() == asked.path()).then_some(url)
+    url.set_path(path_and_query.path());
+    url.set_query(path_and_query.query());
+    (url.path() == path_and_query.path()).then_some(url)
 }
 
 /// Returns the headers that booking gets.

@@ -34,18 +34,21 @@ impl From<rusqlite::Error> for LedgerError {
 impl From<tokio_postgres::Error> for LedgerError {
     fn from(error: tokio_postgres::Error) -> Self {
         match error.as_db_error() {
-            Some(said) if is_temporary(said.code()) => Self::Unavailable(said.to_string()),
-            Some(said) => Self::Sql(said.to_string()),
+            Some(db_error) if is_temporary(db_error.code()) => {
+                Self::Unavailable(db_error.to_string())
+            }
+            Some(db_error) => Self::Sql(db_error.to_string()),
             None => {
                 let cause = std::error::Error::source(&error).map(ToString::to_string);
-                let told = cause.map_or_else(|| error.to_string(), |why| format!("{error}: {why}"));
+                let message =
+                    cause.map_or_else(|| error.to_string(), |why| format!("{error}: {why}"));
                 // A value that does not fit its column is a fault of this program. Every other
                 // error comes from the connection.
                 if error.to_string().contains("serializing") || error.to_string().contains("column")
                 {
-                    Self::Sql(told)
+                    Self::Sql(message)
                 } else {
-                    Self::Unavailable(told)
+                    Self::Unavailable(message)
                 }
             }
         }
@@ -77,9 +80,9 @@ pub(crate) fn was_rolled_back_for_another(error: &tokio_postgres::Error) -> bool
 /// Returns whether the connection is lost. Then it can no longer tell how a transaction ended.
 /// Every error that does not come from the server counts as a lost connection.
 pub(crate) fn is_connection_lost(error: &tokio_postgres::Error) -> bool {
-    error.as_db_error().is_none_or(|said| {
+    error.as_db_error().is_none_or(|db_error| {
         matches!(
-            said.parsed_severity(),
+            db_error.parsed_severity(),
             Some(Severity::Fatal | Severity::Panic)
         )
     })

@@ -44,8 +44,8 @@ impl Installation {
         }
     }
 
-    /// Runs one transaction with the values `given`, and returns once the transaction is durable or
-    /// was rolled back whole. The transaction runs to its end even if the caller goes away.
+    /// Runs one transaction with the values in `input`, and returns once the transaction is durable
+    /// or was rolled back whole. The transaction runs to its end even if the caller goes away.
     ///
     /// On PostgreSQL the transaction is run again from its beginning if the server rolled it back
     /// in favour of another one, or if its connection broke and nothing was committed. Each run
@@ -54,14 +54,14 @@ impl Installation {
     /// # Errors
     /// Returns the transaction's own error, or [`LedgerError`]. With [`LedgerError::Unknown`] the
     /// transaction was written whole or not at all; with any other error nothing was written.
-    pub async fn write<A, T, E, F>(&self, given: A, transaction: F) -> Result<T, E>
+    pub async fn write<A, T, E, F>(&self, input: A, transaction: F) -> Result<T, E>
     where
         A: Send + Sync + 'static,
         T: Send + 'static,
         E: From<LedgerError> + Send + 'static,
         F: for<'a> Fn(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E> + Send + Sync + 'static,
     {
-        answer_of(self.write_erased(erase(given, transaction)).await)
+        answer_of(self.write_erased(erase(input, transaction)).await)
     }
 
     /// Returns a boxed future, which is compiled only in this crate. The future of an `async fn` is
@@ -87,14 +87,14 @@ impl Installation {
     ///
     /// # Errors
     /// Returns the function's own error, or [`LedgerError`].
-    pub async fn read<A, T, E, F>(&self, given: A, query: F) -> Result<T, E>
+    pub async fn read<A, T, E, F>(&self, input: A, query: F) -> Result<T, E>
     where
         A: Send + Sync + 'static,
         T: Send + 'static,
         E: From<LedgerError> + Send + 'static,
         F: for<'a> FnOnce(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E> + Send + 'static,
     {
-        answer_of(self.read_erased(false, erase_reading(given, query)).await)
+        answer_of(self.read_erased(false, erase_reading(input, query)).await)
     }
 
     /// Reads in one snapshot. All statements see the data of the same moment, however long the
@@ -102,14 +102,14 @@ impl Installation {
     ///
     /// # Errors
     /// As [`Self::read`].
-    pub async fn read_snapshot<A, T, E, F>(&self, given: A, query: F) -> Result<T, E>
+    pub async fn read_snapshot<A, T, E, F>(&self, input: A, query: F) -> Result<T, E>
     where
         A: Send + Sync + 'static,
         T: Send + 'static,
         E: From<LedgerError> + Send + 'static,
         F: for<'a> FnOnce(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E> + Send + 'static,
     {
-        answer_of(self.read_erased(true, erase_reading(given, query)).await)
+        answer_of(self.read_erased(true, erase_reading(input, query)).await)
     }
 
     /// Returns a boxed future for the same reason as [`Self::write_erased`].

@@ -26,16 +26,16 @@ impl LastWriteCheck {
         check: impl Future<Output = Result<(), LedgerError>>,
     ) -> Result<(), LedgerError> {
         let mut last = self.last.lock().await;
-        if let Some((at, found)) = &*last
+        if let Some((at, answer)) = &*last
             && at.elapsed() < CACHED_FOR
         {
-            return found.clone().map_err(LedgerError::Unavailable);
+            return answer.clone().map_err(LedgerError::Unavailable);
         }
-        let found = check.await.map_err(|error| match error {
+        let answer = check.await.map_err(|error| match error {
             LedgerError::Unavailable(reason) => reason,
             other => other.to_string(),
         });
-        *last = Some((Instant::now(), found.clone()));
-        found.map_err(LedgerError::Unavailable)
+        *last = Some((Instant::now(), answer.clone()));
+        answer.map_err(LedgerError::Unavailable)
     }
 }

@@ -108,14 +108,14 @@ impl Redis {
         family: F,
         invocation: &ScriptInvocation<F>,
     ) -> Result<RedisReply, RedisCallError> {
-        let mut leading = Vec::new();
-        family.push_to(&mut leading);
+        let mut family_arguments = Vec::new();
+        family.push_to(&mut family_arguments);
         match self
-            .send_with_retry(&invocation.by_hash(key, &leading))
+            .send_with_retry(&invocation.by_hash(key, &family_arguments))
             .await
         {
             Err(RedisCallError::Refused(code, _)) if code == "NOSCRIPT" => {
-                self.send_with_retry(&invocation.by_source(key, &leading))
+                self.send_with_retry(&invocation.by_source(key, &family_arguments))
                     .await
             }
             answer => answer,
@@ -135,8 +135,8 @@ impl Redis {
     /// # Errors
     /// As [`Redis::run_script`].
     pub async fn ask_all(&self, command: &RedisCommand) -> Result<Vec<RedisReply>, RedisCallError> {
-        let (slot, generation, mut link) = self.pick_connection().await?;
-        let answers = link
+        let (slot, generation, mut connection) = self.pick_connection().await?;
+        let answers = connection
             .send_to_all(command.build())
             .await
             .map_err(RedisCallError::from)
@@ -159,9 +159,9 @@ impl Redis {
     }
 
     async fn send_once(&self, command: &Cmd) -> Result<RedisReply, RedisCallError> {
-        let (slot, generation, mut link) = self.pick_connection().await?;
+        let (slot, generation, mut connection) = self.pick_connection().await?;
         let answer: Result<Value, RedisCallError> =
-            link.send(command).await.map_err(RedisCallError::from);
+            connection.send(command).await.map_err(RedisCallError::from);
         match answer.and_then(RedisReply::from_value) {
             Ok(reply) => {
                 slot.note_answer();
@@ -180,7 +180,7 @@ impl Redis {
         let inner = &self.inner;
         let nth = inner.next.fetch_add(1, Ordering::Relaxed) % inner.slots.len();
         let slot = &inner.slots[nth];
-        let (generation, link) = slot.get_or_connect(&inner.address, &inner.options).await?;
+        let (generation, connection) = slot.get_or_connect(&inner.address, &inner.options).await?;
         if slot.take_due_primary_check() {
             // The check runs in its own task, so that the call does not wait for it.
             let inner = Arc::clone(inner);
@@ -189,7 +189,7 @@ impl Redis {
                 slot.check_primary(&inner.address, &inner.options).await;
             });
         }
-        Ok((slot, generation, link))
+        Ok((slot, generation, connection))
     }
 }
 

@@ -115,13 +115,13 @@ impl RedisReply {
         })
     }
 
-    fn unexpected_reply(&self, what: &str) -> RedisCallError {
+    fn unexpected_reply(&self, expected: &str) -> RedisCallError {
         let shape = match self {
             Self::Nil => "nothing",
             Self::Int(_) => "a number",
             Self::Bytes(_) => "bytes",
             Self::List(_) => "a list",
         };
-        RedisCallError::Wrong(format!("Redis answered {shape} instead of {what}"))
+        RedisCallError::Wrong(format!("Redis answered {shape} instead of {expected}"))
     }
 }

@@ -77,18 +77,18 @@ impl RedisScript {
             at += 1;
             format!("local {name} = ARGV[{at}]\n")
         };
-        let first: String = F::NAMES.iter().map(&mut argument).collect();
-        let own = names.single.iter().chain(names.shared);
-        let own: String = own.map(&mut argument).collect();
+        let family_locals: String = F::NAMES.iter().map(&mut argument).collect();
+        let own_names = names.single.iter().chain(names.shared);
+        let own_locals: String = own_names.map(&mut argument).collect();
         let list = names.list;
         let list = list.map_or_else(String::new, |(list, width)| list_iterator(list, at, width));
         let source = [
             "-- luacheck: push ignore 211\n",
             &F::constants(),
             &format!("local {} = KEYS[1]\n", F::KEY),
-            &first,
+            &family_locals,
             "-- luacheck: pop\n",
-            &own,
+            &own_locals,
             &list,
             "-- luacheck: push ignore 211 221 231 431\n",
             &F::libraries().join("\n"),
@@ -152,20 +152,26 @@ impl<F: ScriptFamily> ScriptInvocation<F> {
     }
 
     /// Makes the call with the script's hash. Every call is first sent this way.
-    pub(crate) fn by_hash(&self, key: &str, leading: &[RedisArgument]) -> Cmd {
-        self.command("EVALSHA", &self.script.sha, key, leading)
+    pub(crate) fn by_hash(&self, key: &str, family_arguments: &[RedisArgument]) -> Cmd {
+        self.command("EVALSHA", &self.script.sha, key, family_arguments)
     }
 
     /// Makes the call with the script's source. The server stores the script for later calls with
     /// the hash.
-    pub(crate) fn by_source(&self, key: &str, leading: &[RedisArgument]) -> Cmd {
-        self.command("EVAL", &self.script.source, key, leading)
+    pub(crate) fn by_source(&self, key: &str, family_arguments: &[RedisArgument]) -> Cmd {
+        self.command("EVAL", &self.script.source, key, family_arguments)
     }
 
-    fn command(&self, name: &str, script: &str, key: &str, leading: &[RedisArgument]) -> Cmd {
+    fn command(
+        &self,
+        name: &str,
+        script: &str,
+        key: &str,
+        family_arguments: &[RedisArgument],
+    ) -> Cmd {
         let mut command = redis::cmd(name);
         command.arg(script).arg(1).arg(key);
-        add_arguments(&mut command, leading);
+        add_arguments(&mut command, family_arguments);
         add_arguments(&mut command, &self.arguments);
         command
     }

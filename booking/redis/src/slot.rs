@@ -18,7 +18,7 @@ use crate::address::RedisAddress;
 use crate::{ConnectionOptions, RedisCallError};
 
 /// After a failed attempt to connect, no caller tries again for this long.
-const PAUSE: Duration = Duration::from_millis(50);
+const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
 /// How long a cluster's connection may fail before it is replaced. Until then it repairs itself.
 const CLUSTER_PATIENCE: Duration = Duration::from_secs(2);
 /// How often the Sentinels are asked whether the connected server is still the primary. After a
@@ -27,7 +27,7 @@ const CLUSTER_PATIENCE: Duration = Duration::from_secs(2);
 const PRIMARY_CHECK_EVERY: Duration = Duration::from_secs(1);
 /// The most calls that may wait for the socket. The package's default of 50 makes callers wait
 /// under load.
-const PIPELINE: usize = 4_096;
+const WAITING_CALLS_MAX: usize = 4_096;
 
 /// A live connection to a server or a cluster.
 #[derive(Clone)]
@@ -39,18 +39,18 @@ pub(crate) enum RedisConnection {
 impl RedisConnection {
     pub(crate) async fn send(&mut self, command: &Cmd) -> RedisResult<Value> {
         match self {
-            Self::Server(link) => link.req_packed_command(command).await,
-            Self::Cluster(link) => link.req_packed_command(command).await,
+            Self::Server(connection) => connection.req_packed_command(command).await,
+            Self::Cluster(connection) => connection.req_packed_command(command).await,
         }
     }
 
     /// Sends a command to all primaries and returns their answers.
     pub(crate) async fn send_to_all(&mut self, command: Cmd) -> RedisResult<Vec<Value>> {
         match self {
-            Self::Server(link) => Ok(vec![link.req_packed_command(&command).await?]),
-            Self::Cluster(link) => {
-                let all = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
-                Ok(match link.route_command(command, all).await? {
+            Self::Server(connection) => Ok(vec![connection.req_packed_command(&command).await?]),
+            Self::Cluster(connection) => {
+                let primaries = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
+                Ok(match connection.route_command(command, primaries).await? {
                     Value::Map(pairs) => pairs.into_iter().map(|(_, value)| value).collect(),
                     // With the older protocol, the value is a list of pairs: address and answer.
                     Value::Array(pairs) => pairs
@@ -70,7 +70,7 @@ impl RedisConnection {
 #[derive(Default)]
 struct ConnectionSlotState {
     generation: u64,
-    link: Option<RedisConnection>,
+    connection: Option<RedisConnection>,
     /// The server that the Sentinels named for this connection, and when they were last asked.
     /// `None` if no Sentinels were asked.
     named: Option<(ConnectionAddr, Instant)>,
@@ -99,20 +99,20 @@ impl ConnectionSlot {
         if let Some(present) = self.present() {
             return Ok(present);
         }
-        if failed_at.is_some_and(|at| at.elapsed() < PAUSE) {
+        if failed_at.is_some_and(|at| at.elapsed() < RECONNECT_PAUSE) {
             return Err(RedisCallError::Unreachable(
                 "it could not be reached just now".into(),
             ));
         }
         match tokio::time::timeout(options.connect, open_connection(address, options)).await {
-            Ok(Ok((link, named))) => {
+            Ok(Ok((connection, named))) => {
                 *failed_at = None;
                 let mut state = self.state.lock();
                 state.generation += 1;
-                state.link = Some(link.clone());
+                state.connection = Some(connection.clone());
                 state.named = named.map(|primary| (primary, Instant::now()));
                 state.failing_since = None;
-                Ok((state.generation, link))
+                Ok((state.generation, connection))
             }
             Ok(Err(error)) => {
                 *failed_at = Some(Instant::now());
@@ -143,10 +143,10 @@ impl ConnectionSlot {
         if state.generation != generation {
             return;
         }
-        let since = *state.failing_since.get_or_insert_with(Instant::now);
-        let mends_itself = matches!(state.link, Some(RedisConnection::Cluster(_)));
-        if !mends_itself || since.elapsed() > CLUSTER_PATIENCE {
-            state.link = None;
+        let failing_since = *state.failing_since.get_or_insert_with(Instant::now);
+        let mends_itself = matches!(state.connection, Some(RedisConnection::Cluster(_)));
+        if !mends_itself || failing_since.elapsed() > CLUSTER_PATIENCE {
+            state.connection = None;
         }
     }
 
@@ -168,21 +168,25 @@ impl ConnectionSlot {
         let RedisAddress::Sentinel { sentinels, primary } = address else {
             return;
         };
-        let before = self.state.lock().generation;
-        let asked = tokio::time::timeout(options.connect, primary_client(sentinels, primary)).await;
+        let generation = self.state.lock().generation;
+        let answer =
+            tokio::time::timeout(options.connect, primary_client(sentinels, primary)).await;
         // If the Sentinels do not answer, the connection is kept.
-        let Ok(Ok(client)) = asked else { return };
+        let Ok(Ok(client)) = answer else { return };
         let mut state = self.state.lock();
         let is_other =
             |(named, _): &(ConnectionAddr, Instant)| named != client.get_connection_info().addr();
-        if state.generation == before && state.named.as_ref().is_some_and(is_other) {
-            state.link = None;
+        if state.generation == generation && state.named.as_ref().is_some_and(is_other) {
+            state.connection = None;
         }
     }
 
     fn present(&self) -> Option<(u64, RedisConnection)> {
         let state = self.state.lock();
-        state.link.clone().map(|link| (state.generation, link))
+        state
+            .connection
+            .clone()
+            .map(|connection| (state.generation, connection))
     }
 }
 
@@ -211,19 +215,19 @@ async fn open_connection(
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(Some(options.connect))
         .set_response_timeout(Some(options.response))
-        .set_pipeline_buffer_size(PIPELINE);
+        .set_pipeline_buffer_size(WAITING_CALLS_MAX);
     match address {
         RedisAddress::Single(server) => {
             let client = Client::open((**server).clone())?;
-            let link = client.get_multiplexed_async_connection_with_config(&config);
-            Ok((RedisConnection::Server(link.await?), None))
+            let connection = client.get_multiplexed_async_connection_with_config(&config);
+            Ok((RedisConnection::Server(connection.await?), None))
         }
         RedisAddress::Sentinel { sentinels, primary } => {
             // The Sentinels are asked each time, so that a switch-over is noticed.
             let client = primary_client(sentinels, primary).await?;
-            let link = client.get_multiplexed_async_connection_with_config(&config);
+            let connection = client.get_multiplexed_async_connection_with_config(&config);
             let primary = client.get_connection_info().addr().clone();
-            Ok((RedisConnection::Server(link.await?), Some(primary)))
+            Ok((RedisConnection::Server(connection.await?), Some(primary)))
         }
         RedisAddress::Cluster(nodes) => {
             let client = ClusterClient::builder(nodes.clone())

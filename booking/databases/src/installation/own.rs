@@ -69,8 +69,8 @@ impl Installation {
     /// # Errors
     /// Returns an error where the database did not take the write.
     pub async fn lease(&self, name: &str, owner: &str, ttl_ms: i64) -> Result<bool, LedgerError> {
-        let given = (name.to_owned(), owner.to_owned());
-        self.write(given, move |tx, (name, owner)| {
+        let lease = (name.to_owned(), owner.to_owned());
+        self.write(lease, move |tx, (name, owner)| {
             Box::pin(async move {
                 let written = tx.execute(TAKE_LEASE, &[name, owner, &ttl_ms]).await?;
                 Ok(written == 1)
@@ -85,8 +85,8 @@ impl Installation {
     /// # Errors
     /// Returns an error where the database did not take the write.
     pub async fn release_lease(&self, name: &str, owner: &str) -> Result<(), LedgerError> {
-        let given = (name.to_owned(), owner.to_owned());
-        self.write(given, |tx, (name, owner)| {
+        let lease = (name.to_owned(), owner.to_owned());
+        self.write(lease, |tx, (name, owner)| {
             Box::pin(async move {
                 let sql = "DELETE FROM leases WHERE name = $1 AND owner = $2";
                 tx.execute(sql, &[name, owner]).await.map(drop)

@@ -21,7 +21,7 @@ const ASK_EVERY: Duration = Duration::from_millis(50);
 pub(super) const BEGIN_LIFE: &str = "INSERT INTO server_life DEFAULT VALUES ON CONFLICT DO NOTHING";
 
 /// Reads the number of the current transaction, and the life it runs in.
-pub(super) const WHO_AM_I: &str =
+pub(super) const READ_IDENTITY: &str =
     "SELECT pg_current_xact_id()::text, (SELECT life FROM server_life)";
 
 /// A transaction's number and the life in which it ran. Both are needed to find out how it ended.
@@ -41,10 +41,10 @@ pub(super) enum CommitStatus {
 
 /// Asks on other connections until there is an answer or the time is over. The answer is
 /// [`CommitStatus::Unknown`] if the server cannot tell any more.
-pub(super) async fn commit_status(pool: &Pool, who: &TransactionIdentity) -> CommitStatus {
+pub(super) async fn commit_status(pool: &Pool, transaction: &TransactionIdentity) -> CommitStatus {
     let until = Instant::now() + ASK_FOR;
     while Instant::now() < until {
-        match query_commit_status(pool, who).await {
+        match query_commit_status(pool, transaction).await {
             Some(status) => return status,
             None => tokio::time::sleep(ASK_EVERY).await,
         }
@@ -53,12 +53,18 @@ pub(super) async fn commit_status(pool: &Pool, who: &TransactionIdentity) -> Com
 }
 
 /// Asks the server once. Returns `None` if it does not answer or the transaction still runs.
-async fn query_commit_status(pool: &Pool, who: &TransactionIdentity) -> Option<CommitStatus> {
+async fn query_commit_status(
+    pool: &Pool,
+    transaction: &TransactionIdentity,
+) -> Option<CommitStatus> {
     let connection = pool.get().await.ok()?;
-    let question = "SELECT pg_xact_status($1::text::xid8), (SELECT life FROM server_life)";
-    let row = connection.query_one(question, &[&who.xid]).await.ok()?;
+    let sql = "SELECT pg_xact_status($1::text::xid8), (SELECT life FROM server_life)";
+    let row = connection.query_one(sql, &[&transaction.xid]).await.ok()?;
     let (status, life): (Option<String>, Option<String>) = (row.get(0), row.get(1));
-    status_from_server(status.as_deref(), who.life.is_some() && life == who.life)
+    status_from_server(
+        status.as_deref(),
+        transaction.life.is_some() && life == transaction.life,
+    )
 }
 
 fn status_from_server(status: Option<&str>, same_life: bool) -> Option<CommitStatus> {

@@ -42,9 +42,9 @@ pub(super) fn pool_for_url(url: &str) -> Result<Pool, LedgerError> {
             "the database's address cannot be read{why}; it has the form postgres://user:password@host:port/database"
         ))
     })?;
-    let own = config.get_options().unwrap_or_default().to_owned();
+    let url_options = config.get_options().unwrap_or_default().to_owned();
     config
-        .options(format!("{SETTINGS} {own}"))
+        .options(format!("{SETTINGS} {url_options}"))
         .connect_timeout(WAIT_MAX)
         .keepalives_idle(Duration::from_secs(10))
         .tcp_user_timeout(Duration::from_secs(20));

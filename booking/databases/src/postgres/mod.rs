@@ -103,10 +103,10 @@ impl PostgresDatabase {
     {
         let pool = self.pool.clone();
         let reading = tokio::spawn(async move {
-            let lent = take_connection(&pool).await?;
+            let pooled = take_connection(&pool).await?;
             // A reading opens no transaction, so the connection is clean even if the reader panics.
-            lent.mark_clean();
-            query(lent.transaction()).await
+            pooled.mark_clean();
+            query(pooled.transaction()).await
         });
         answer_of(reading).await
     }
@@ -125,16 +125,16 @@ impl PostgresDatabase {
     {
         let pool = self.pool.clone();
         let reading = tokio::spawn(async move {
-            let lent = take_connection(&pool).await?;
-            lent.transaction()
+            let pooled = take_connection(&pool).await?;
+            pooled.transaction()
                 .batch(
                     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
                      SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0",
                 )
                 .await?;
-            let result = query(lent.transaction()).await;
-            if lent.connection()?.batch_execute("ROLLBACK").await.is_ok() {
-                lent.mark_clean();
+            let result = query(pooled.transaction()).await;
+            if pooled.connection()?.batch_execute("ROLLBACK").await.is_ok() {
+                pooled.mark_clean();
             }
             result
         });
@@ -159,16 +159,16 @@ impl PostgresDatabase {
         let pool = self.pool.clone();
         // [`Self::write`] cannot be used here, because it reads a table that may not exist yet.
         let migrating = tokio::spawn(async move {
-            let lent = take_connection(&pool).await?;
-            let tx = lent.transaction();
+            let pooled = take_connection(&pool).await?;
+            let tx = pooled.transaction();
             tx.batch(&format!(
                 "BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; \
                  SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"
             ))
             .await?;
-            work(lent.transaction()).await?;
+            work(pooled.transaction()).await?;
             tx.batch("COMMIT").await?;
-            lent.mark_clean();
+            pooled.mark_clean();
             Ok(())
         });
         migrating
@@ -228,29 +228,30 @@ where
     let mut tries = 0;
     loop {
         tries += 1;
-        let lent = take_connection(pool).await?;
-        let (error, may_run_again) = match try_once(&lent, transaction).await {
+        let pooled = take_connection(pool).await?;
+        let (error, may_run_again) = match try_once(&pooled, transaction).await {
             TransactionOutcome::Committed(value) => return Ok(value),
             TransactionOutcome::Undone(error, may_run_again) => {
-                if lent.connection()?.batch_execute("ROLLBACK").await.is_ok() {
-                    lent.mark_clean();
+                if pooled.connection()?.batch_execute("ROLLBACK").await.is_ok() {
+                    pooled.mark_clean();
                 }
                 (error, may_run_again)
             }
-            TransactionOutcome::Lost(value, who, lost) => {
+            TransactionOutcome::Lost(value, identity, commit_error) => {
                 // The broken connection is dropped first, because the next line needs a connection
                 // from the same pool. If all transactions kept their broken connections, none would
                 // get a new one.
-                drop(lent);
-                let fate = commit_status::commit_status(pool, &who).await;
-                tracing::warn!(error = %lost, xid = who.xid, ?fate, "the answer to a ledger commit was lost");
+                drop(pooled);
+                let fate = commit_status::commit_status(pool, &identity).await;
+                tracing::warn!(error = %commit_error, xid = identity.xid, ?fate, "the answer to a ledger commit was lost");
                 match fate {
                     CommitStatus::Committed => return Ok(value),
-                    CommitStatus::Aborted => {
-                        (LedgerError::Unavailable(lost.to_string()).into(), true)
-                    }
+                    CommitStatus::Aborted => (
+                        LedgerError::Unavailable(commit_error.to_string()).into(),
+                        true,
+                    ),
                     CommitStatus::Unknown => {
-                        return Err(LedgerError::Unknown(lost.to_string()).into());
+                        return Err(LedgerError::Unknown(commit_error.to_string()).into());
                     }
                 }
             }
@@ -264,7 +265,7 @@ where
 }
 
 async fn try_once<T, E, F, R>(
-    lent: &Arc<PooledConnection>,
+    pooled: &Arc<PooledConnection>,
     transaction: &F,
 ) -> TransactionOutcome<T, E>
 where
@@ -272,65 +273,67 @@ where
     F: Fn(PostgresTransaction) -> R,
     R: Future<Output = Result<T, E>>,
 {
-    let who = match begin_transaction(lent).await {
-        Ok(who) => who,
-        Err(error) => return TransactionOutcome::Undone(error.into(), lent.may_run_again()),
+    let identity = match begin_transaction(pooled).await {
+        Ok(identity) => identity,
+        Err(error) => return TransactionOutcome::Undone(error.into(), pooled.may_run_again()),
     };
-    let value = match transaction(lent.transaction()).await {
-        Ok(value) if !lent.has_failed() => value,
+    let value = match transaction(pooled.transaction()).await {
+        Ok(value) if !pooled.has_failed() => value,
         // A statement failed, and the closure ignored the error. PostgreSQL would roll back such a
         // transaction at its commit.
         Ok(_) => {
             let spoilt = LedgerError::Sql("a statement of the transaction failed".to_owned());
-            return TransactionOutcome::Undone(spoilt.into(), lent.may_run_again());
+            return TransactionOutcome::Undone(spoilt.into(), pooled.may_run_again());
         }
-        Err(error) => return TransactionOutcome::Undone(error, lent.may_run_again()),
+        Err(error) => return TransactionOutcome::Undone(error, pooled.may_run_again()),
     };
-    let committed = match lent.connection() {
+    let committed = match pooled.connection() {
         Ok(connection) => connection.batch_execute("COMMIT").await,
         Err(error) => return TransactionOutcome::Undone(error.into(), false),
     };
     match committed {
         Ok(()) => {
-            lent.mark_clean();
+            pooled.mark_clean();
             TransactionOutcome::Committed(value)
         }
-        Err(error) if is_connection_lost(&error) => TransactionOutcome::Lost(value, who, error),
+        Err(error) if is_connection_lost(&error) => {
+            TransactionOutcome::Lost(value, identity, error)
+        }
         Err(error) => {
-            let error = lent.note_failure(error);
-            TransactionOutcome::Undone(error.into(), lent.may_run_again())
+            let error = pooled.note_failure(error);
+            TransactionOutcome::Undone(error.into(), pooled.may_run_again())
         }
     }
 }
 
 /// Begins a transaction and reads its identity in the same round trip.
 async fn begin_transaction(
-    lent: &Arc<PooledConnection>,
+    pooled: &Arc<PooledConnection>,
 ) -> Result<TransactionIdentity, LedgerError> {
-    let connection = lent.connection()?;
+    let connection = pooled.connection()?;
     loop {
         let begun = connection
             .simple_query(&format!(
                 "BEGIN ISOLATION LEVEL READ COMMITTED; {}",
-                commit_status::WHO_AM_I
+                commit_status::READ_IDENTITY
             ))
             .await
-            .map_err(|error| lent.note_failure(error))?;
+            .map_err(|error| pooled.note_failure(error))?;
         let row = begun.iter().find_map(|message| match message {
             SimpleQueryMessage::Row(row) => Some(row),
             _ => None,
         });
         let row =
             row.ok_or_else(|| LedgerError::Corrupt("a transaction without a number".into()))?;
-        let who = TransactionIdentity {
+        let identity = TransactionIdentity {
             xid: row.get(0).unwrap_or_default().to_owned(),
             life: row.get(1).map(str::to_owned),
         };
-        if who.life.is_some() {
-            return Ok(who);
+        if identity.life.is_some() {
+            return Ok(identity);
         }
-        let anew = format!("ROLLBACK; {}", commit_status::BEGIN_LIFE);
-        let told = connection.batch_execute(&anew).await;
-        told.map_err(|error| lent.note_failure(error))?;
+        let sql = format!("ROLLBACK; {}", commit_status::BEGIN_LIFE);
+        let result = connection.batch_execute(&sql).await;
+        result.map_err(|error| pooled.note_failure(error))?;
     }
 }

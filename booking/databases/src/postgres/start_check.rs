@@ -31,18 +31,18 @@ impl PostgresDatabase {
     /// [`DatabaseOpenError`].
     pub async fn open(url: &str) -> Result<Self, DatabaseOpenError> {
         let address = shown_address(url);
-        let told = |fault: String| DatabaseOpenError {
+        let open_error = |fault: String| DatabaseOpenError {
             address: address.clone(),
             fault,
         };
         if config_of_url(url).is_err() {
-            return Err(told("its host, port, user, password or options cannot be read; write it as postgres://user:password@host:port/database".to_owned()));
+            return Err(open_error("its host, port, user, password or options cannot be read; write it as postgres://user:password@host:port/database".to_owned()));
         }
-        let database = Self::reading(url).map_err(|error| told(error.to_string()))?;
-        database.check_at_start().await.map_err(told)?;
+        let database = Self::reading(url).map_err(|error| open_error(error.to_string()))?;
+        database.check_at_start().await.map_err(open_error)?;
         Self::connect(url)
             .await
-            .map_err(|error| told(fault_of_tables(&error)))
+            .map_err(|error| open_error(fault_of_tables(&error)))
     }
 
     async fn check_at_start(&self) -> Result<(), String> {
@@ -81,12 +81,12 @@ fn shown_address(url: &str) -> String {
 
 /// Describes why a connection failed.
 fn fault_of_connection(error: &tokio_postgres::Error) -> String {
-    let Some(said) = error.as_db_error() else {
+    let Some(db_error) = error.as_db_error() else {
         let cause = std::error::Error::source(error).map(ToString::to_string);
         let why = cause.unwrap_or_else(|| error.to_string());
         return format!("it does not answer ({why}); start it, or correct host, port and sslmode");
     };
-    let what = match *said.code() {
+    let remedy = match *db_error.code() {
         SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
             "correct user and password, or let the server's pg_hba.conf accept them"
         }
@@ -95,7 +95,10 @@ fn fault_of_connection(error: &tokio_postgres::Error) -> String {
         SqlState::CANNOT_CONNECT_NOW => "wait until it has started, and start this process again",
         _ => "see the server's log",
     };
-    format!("it refuses the connection ({}); {what}", said.message())
+    format!(
+        "it refuses the connection ({}); {remedy}",
+        db_error.message()
+    )
 }
 
 /// Describes why the tables of the ledger could not be made or read.

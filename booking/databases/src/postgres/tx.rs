@@ -17,7 +17,7 @@ type PostgresParameters<'a> = &'a [&'a (dyn ToSql + Sync)];
 /// Runs the statements of one transaction, or of one reading. The handle is valid only while the
 /// closure that got it runs, and must not be stored.
 pub struct PostgresTransaction {
-    lent: Arc<PooledConnection>,
+    pooled: Arc<PooledConnection>,
 }
 
 /// A connection from the pool, and the state of the transaction on it.
@@ -27,7 +27,7 @@ pub(super) struct PooledConnection {
     failed: AtomicBool,
     /// The server rolled the transaction back in favour of another one, or the connection broke. So
     /// the transaction may be run again.
-    again: AtomicBool,
+    may_run_again: AtomicBool,
     /// No transaction is open on the connection, so it may go back to the pool.
     clean: AtomicBool,
 }
@@ -37,14 +37,14 @@ impl PooledConnection {
         Arc::new(Self {
             connection: Some(connection),
             failed: AtomicBool::new(false),
-            again: AtomicBool::new(false),
+            may_run_again: AtomicBool::new(false),
             clean: AtomicBool::new(false),
         })
     }
 
     pub(super) fn transaction(self: &Arc<Self>) -> PostgresTransaction {
         PostgresTransaction {
-            lent: Arc::clone(self),
+            pooled: Arc::clone(self),
         }
     }
 
@@ -59,7 +59,7 @@ impl PooledConnection {
     }
 
     pub(super) fn may_run_again(&self) -> bool {
-        self.again.load(Ordering::Acquire)
+        self.may_run_again.load(Ordering::Acquire)
     }
 
     /// Notes that no transaction is open on the connection.
@@ -71,7 +71,7 @@ impl PooledConnection {
     pub(super) fn note_failure(&self, error: tokio_postgres::Error) -> LedgerError {
         self.failed.store(true, Ordering::Release);
         if was_rolled_back_for_another(&error) || is_connection_lost(&error) {
-            self.again.store(true, Ordering::Release);
+            self.may_run_again.store(true, Ordering::Release);
         }
         error.into()
     }
@@ -92,15 +92,15 @@ impl Drop for PooledConnection {
 impl PostgresTransaction {
     /// Notes what an error means for the transaction, and returns the error as a [`LedgerError`].
     pub(crate) fn note_failure(&self, error: tokio_postgres::Error) -> LedgerError {
-        self.lent.note_failure(error)
+        self.pooled.note_failure(error)
     }
 
     async fn prepared(&self, sql: &str) -> Result<(&Object, Statement), LedgerError> {
-        let connection = self.lent.connection()?;
+        let connection = self.pooled.connection()?;
         let statement = connection.prepare_cached(sql).await;
         Ok((
             connection,
-            statement.map_err(|error| self.lent.note_failure(error))?,
+            statement.map_err(|error| self.pooled.note_failure(error))?,
         ))
     }
 
@@ -112,11 +112,11 @@ impl PostgresTransaction {
     pub async fn query(
         &self,
         sql: &str,
-        with: PostgresParameters<'_>,
+        parameters: PostgresParameters<'_>,
     ) -> Result<Vec<Row>, LedgerError> {
         let (connection, statement) = self.prepared(sql).await?;
-        let rows = connection.query(&statement, with).await;
-        rows.map_err(|error| self.lent.note_failure(error))
+        let rows = connection.query(&statement, parameters).await;
+        rows.map_err(|error| self.pooled.note_failure(error))
     }
 
     /// Runs a query that has at most one row, and returns that row.
@@ -126,9 +126,9 @@ impl PostgresTransaction {
     pub async fn first(
         &self,
         sql: &str,
-        with: PostgresParameters<'_>,
+        parameters: PostgresParameters<'_>,
     ) -> Result<Option<Row>, LedgerError> {
-        Ok(self.query(sql, with).await?.into_iter().next())
+        Ok(self.query(sql, parameters).await?.into_iter().next())
     }
 
     /// Runs a query that always has a row, and returns that row.
@@ -138,9 +138,9 @@ impl PostgresTransaction {
     pub async fn query_one(
         &self,
         sql: &str,
-        with: PostgresParameters<'_>,
+        parameters: PostgresParameters<'_>,
     ) -> Result<Row, LedgerError> {
-        let row = self.first(sql, with).await?;
+        let row = self.first(sql, parameters).await?;
         row.ok_or_else(|| LedgerError::Corrupt(format!("no row for {sql}")))
     }
 
@@ -151,11 +151,11 @@ impl PostgresTransaction {
     pub async fn execute(
         &self,
         sql: &str,
-        with: PostgresParameters<'_>,
+        parameters: PostgresParameters<'_>,
     ) -> Result<u64, LedgerError> {
         let (connection, statement) = self.prepared(sql).await?;
-        let touched = connection.execute(&statement, with).await;
-        touched.map_err(|error| self.lent.note_failure(error))
+        let changed_rows = connection.execute(&statement, parameters).await;
+        changed_rows.map_err(|error| self.pooled.note_failure(error))
     }
 
     /// Returns the rows of a query as a stream, for results that are too large for memory.
@@ -165,11 +165,13 @@ impl PostgresTransaction {
     pub async fn stream(
         &self,
         sql: &str,
-        with: PostgresParameters<'_>,
+        parameters: PostgresParameters<'_>,
     ) -> Result<RowStream, LedgerError> {
         let (connection, statement) = self.prepared(sql).await?;
-        let rows = connection.query_raw(&statement, with.iter().copied()).await;
-        rows.map_err(|error| self.lent.note_failure(error))
+        let rows = connection
+            .query_raw(&statement, parameters.iter().copied())
+            .await;
+        rows.map_err(|error| self.pooled.note_failure(error))
     }
 
     /// Runs several statements without parameters.
@@ -177,7 +179,7 @@ impl PostgresTransaction {
     /// # Errors
     /// As [`Self::query`].
     pub async fn batch(&self, sql: &str) -> Result<(), LedgerError> {
-        let done = self.lent.connection()?.batch_execute(sql).await;
-        done.map_err(|error| self.lent.note_failure(error))
+        let done = self.pooled.connection()?.batch_execute(sql).await;
+        done.map_err(|error| self.pooled.note_failure(error))
     }
 }

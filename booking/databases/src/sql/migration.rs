@@ -54,20 +54,20 @@ impl Migration {
     /// steps that exist for this dialect.
     #[must_use]
     pub fn version_of(dialect: SqlDialect, steps: &[Self]) -> i64 {
-        let own = steps.iter().filter(|step| match dialect {
+        let of_dialect = steps.iter().filter(|step| match dialect {
             SqlDialect::Sqlite => step.sqlite.is_some(),
             SqlDialect::Postgres => step.postgres.is_some(),
         });
-        i64::try_from(own.count()).unwrap_or(i64::MAX)
+        i64::try_from(of_dialect.count()).unwrap_or(i64::MAX)
     }
 
     /// Returns the SQL of the steps that exist for one dialect, in order.
     pub(crate) fn steps(dialect: SqlDialect, steps: &[Self]) -> Vec<String> {
-        let own = |step: &Self| match dialect {
+        let sql_of = |step: &Self| match dialect {
             SqlDialect::Sqlite if step.is_translated => step.sqlite.map(for_sqlite),
             SqlDialect::Sqlite => step.sqlite.map(str::to_owned),
             SqlDialect::Postgres => step.postgres.map(str::to_owned),
         };
-        steps.iter().filter_map(own).collect()
+        steps.iter().filter_map(sql_of).collect()
     }
 }

@@ -28,23 +28,23 @@ impl SqlRow {
     ///
     /// # Errors
     /// Returns an error where there is no such column, or where its value does not fit `T`.
-    pub fn get<'a, T: FromColumn<'a>>(&'a self, at: usize) -> Result<T, LedgerError> {
-        let value = self.column(at)?;
+    pub fn get<'a, T: FromColumn<'a>>(&'a self, index: usize) -> Result<T, LedgerError> {
+        let value = self.column(index)?;
         T::from_column(value).ok_or_else(|| {
             LedgerError::Corrupt(format!(
-                "column {at} holds {}, which is no {}",
+                "column {index} holds {}, which is no {}",
                 value.error_description(),
                 std::any::type_name::<T>()
             ))
         })
     }
 
-    fn column(&self, at: usize) -> Result<ColumnValue<'_>, LedgerError> {
+    fn column(&self, index: usize) -> Result<ColumnValue<'_>, LedgerError> {
         match &self.0 {
-            SqlRowColumns::Postgres(row) => Ok(row.try_get(at)?),
+            SqlRowColumns::Postgres(row) => Ok(row.try_get(index)?),
             SqlRowColumns::Sqlite(row) => row
-                .column(at)
-                .ok_or_else(|| LedgerError::Corrupt(format!("column {at} cannot be read"))),
+                .column(index)
+                .ok_or_else(|| LedgerError::Corrupt(format!("column {index} cannot be read"))),
         }
     }
 }

@@ -55,14 +55,18 @@ impl CopiedSqliteRow {
         Ok(copied)
     }
 
-    fn copy_column(&mut self, value: ValueRef<'_>, at: usize) -> Result<CopiedColumn, LedgerError> {
+    fn copy_column(
+        &mut self,
+        value: ValueRef<'_>,
+        index: usize,
+    ) -> Result<CopiedColumn, LedgerError> {
         Ok(match value {
             ValueRef::Null => CopiedColumn::Null,
             ValueRef::Integer(number) => CopiedColumn::Number(number),
             ValueRef::Real(_) => CopiedColumn::Real,
             ValueRef::Text(text) => {
                 let text = std::str::from_utf8(text).map_err(|error| {
-                    LedgerError::Corrupt(format!("the text of column {at} is no UTF-8: {error}"))
+                    LedgerError::Corrupt(format!("the text of column {index} is no UTF-8: {error}"))
                 })?;
                 let from = self.texts.len();
                 self.texts.push_str(text);
@@ -78,8 +82,8 @@ impl CopiedSqliteRow {
 
     /// Returns the column at a position. Returns `None` if there is no such column, or if it holds
     /// a number with a fraction.
-    pub(super) fn column(&self, at: usize) -> Option<ColumnValue<'_>> {
-        Some(match self.columns.get(at)? {
+    pub(super) fn column(&self, index: usize) -> Option<ColumnValue<'_>> {
+        Some(match self.columns.get(index)? {
             CopiedColumn::Null => ColumnValue::Null,
             CopiedColumn::Number(number) => ColumnValue::Number(*number),
             CopiedColumn::Text(range) => ColumnValue::Text(&self.texts[range.clone()]),

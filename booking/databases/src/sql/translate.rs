@@ -64,16 +64,16 @@ fn without_row_locks(sql: &str) -> String {
     let mut out = sql.to_owned();
     for lock in ROW_LOCKS {
         let mut parts = out.split(lock);
-        let mut kept = parts.next().unwrap_or_default().to_owned();
+        let mut unlocked = parts.next().unwrap_or_default().to_owned();
         for part in parts {
             let of_table = part.strip_prefix(" OF ").map(|from| {
                 let end = from.find(|letter: char| !letter.is_ascii_alphanumeric());
                 &from[end.unwrap_or(from.len())..]
             });
             let rest = of_table.unwrap_or(part);
-            kept.push_str(rest.strip_prefix(" SKIP LOCKED").unwrap_or(rest));
+            unlocked.push_str(rest.strip_prefix(" SKIP LOCKED").unwrap_or(rest));
         }
-        out = kept;
+        out = unlocked;
     }
     out
 }
@@ -135,10 +135,10 @@ fn without_casts(sql: &str) -> String {
     let mut parts = sql.split("::");
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let word = part
+        let type_end = part
             .find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
             .unwrap_or(part.len());
-        let rest = &part[word..];
+        let rest = &part[type_end..];
         out.push_str(rest.strip_prefix("[]").unwrap_or(rest));
     }
     out

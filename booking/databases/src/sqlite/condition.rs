@@ -13,7 +13,7 @@ use crate::write_check::LastWriteCheck;
 
 /// The least free space, in bytes. With less free space, the next large commit may fail, even if a
 /// small one still fits into the write-ahead log.
-const ROOM_MIN_BYTES: u64 = 1 << 20;
+const FREE_BYTES_MIN: u64 = 1 << 20;
 /// The check writes only a small row, which may succeed where a larger commit did not fit. So for
 /// this long after a failed commit, the file is reported as not writable.
 const FAILURE_REPORTED_FOR: Duration = Duration::from_secs(1);
@@ -24,21 +24,21 @@ const LOGGED_AFTER: Duration = Duration::from_secs(60);
 /// The last failed commit, and the cached result of the check whether the file takes writes.
 #[derive(Default)]
 pub(crate) struct SqliteFileHealth {
-    failed: Mutex<Option<(Instant, String)>>,
+    last_failure: Mutex<Option<(Instant, String)>>,
     write_check: LastWriteCheck,
 }
 
 impl SqliteFileHealth {
     /// Notes that a commit failed. Returns whether the failure should be logged as an error.
     pub(crate) fn note_commit_failure(&self, reason: &str) -> bool {
-        let mut failed = self.failed.lock();
-        let before = failed.replace((Instant::now(), reason.to_owned()));
-        before.is_none_or(|(at, _)| at.elapsed() >= LOGGED_AFTER)
+        let mut last_failure = self.last_failure.lock();
+        let previous = last_failure.replace((Instant::now(), reason.to_owned()));
+        previous.is_none_or(|(at, _)| at.elapsed() >= LOGGED_AFTER)
     }
 
     fn failed_lately(&self) -> Option<String> {
-        let failed = self.failed.lock();
-        let (at, reason) = failed.as_ref()?;
+        let last_failure = self.last_failure.lock();
+        let (at, reason) = last_failure.as_ref()?;
         (at.elapsed() < FAILURE_REPORTED_FOR).then(|| reason.clone())
     }
 }
@@ -46,7 +46,7 @@ impl SqliteFileHealth {
 impl SqliteDatabase {
     /// Returns the cached result of the check whether the file takes writes.
     pub(crate) fn write_check(&self) -> &LastWriteCheck {
-        &self.condition.write_check
+        &self.health.write_check
     }
 
     /// Checks that the disk has free space, and that no commit failed within the last second.
@@ -55,7 +55,7 @@ impl SqliteDatabase {
     /// Returns [`LedgerError::Unavailable`] with the reason.
     pub(crate) fn check_space_and_last_commit(&self) -> Result<(), LedgerError> {
         check_free_space(self.path())?;
-        match self.condition.failed_lately() {
+        match self.health.failed_lately() {
             Some(reason) => Err(LedgerError::Unavailable(reason)),
             None => Ok(()),
         }
@@ -68,14 +68,14 @@ fn check_free_space(file: &Path) -> Result<(), LedgerError> {
     let Ok(disk) = statvfs(file) else {
         return Ok(());
     };
-    let left = disk.f_bavail.saturating_mul(disk.f_frsize);
-    if left >= ROOM_MIN_BYTES {
+    let free_bytes = disk.f_bavail.saturating_mul(disk.f_frsize);
+    if free_bytes >= FREE_BYTES_MIN {
         return Ok(());
     }
     Err(LedgerError::Unavailable(format!(
         "the disk of {} has too little free space: {} KiB are free, and at least {} KiB are needed. Free some space on it; every write that was acknowledged is kept",
         file.display(),
-        left >> 10,
-        ROOM_MIN_BYTES >> 10
+        free_bytes >> 10,
+        FREE_BYTES_MIN >> 10
     )))
 }

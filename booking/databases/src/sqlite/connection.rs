@@ -36,16 +36,16 @@ impl CachingConnection {
 /// out, because only PostgreSQL's statement uses them.
 fn bind_values(
     statement: &mut CachedStatement<'_>,
-    with: SqlValues<'_>,
+    values: SqlValues<'_>,
 ) -> Result<(), LedgerError> {
     let places = statement.parameter_count();
-    if places > with.len() {
+    if places > values.len() {
         return Err(LedgerError::Sql(format!(
             "{} values for {places} placeholders",
-            with.len()
+            values.len()
         )));
     }
-    for (at, value) in (1..=places).zip(with) {
+    for (at, value) in (1..=places).zip(values) {
         statement.raw_bind_parameter(at, value.to_sql_value().for_sqlite()?)?;
     }
     Ok(())
@@ -79,12 +79,12 @@ impl SqliteConnection {
     pub(crate) fn query_each(
         &self,
         sql: &str,
-        with: SqlValues<'_>,
+        values: SqlValues<'_>,
         mut each: impl FnMut(SqlRow) -> bool,
     ) -> Result<(), LedgerError> {
         let mut inner = self.0.lock();
         let mut statement = inner.prepare(sql)?;
-        bind_values(&mut statement, with)?;
+        bind_values(&mut statement, values)?;
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next()? {
             if !each(SqlRow::of_sqlite(row)?) {
@@ -94,10 +94,10 @@ impl SqliteConnection {
         Ok(())
     }
 
-    pub(crate) fn execute(&self, sql: &str, with: SqlValues<'_>) -> Result<u64, LedgerError> {
+    pub(crate) fn execute(&self, sql: &str, values: SqlValues<'_>) -> Result<u64, LedgerError> {
         let mut inner = self.0.lock();
         let mut statement = inner.prepare(sql)?;
-        bind_values(&mut statement, with)?;
+        bind_values(&mut statement, values)?;
         Ok(statement.raw_execute()? as u64)
     }
 

@@ -47,7 +47,7 @@ where
 {
     Box::new(move |group| {
         let result = match group {
-            Some(group) => within_savepoint(group, transaction),
+            Some(connection) => within_savepoint(connection, transaction),
             None => {
                 Err(LedgerError::Unavailable("no transaction could be begun".to_owned()).into())
             }
@@ -66,33 +66,33 @@ where
 /// Runs a transaction in a savepoint. If it fails or panics, it is undone, and the others of its
 /// group are not. After some failures, such as a full disk, SQLite itself undoes the whole group.
 /// The connection then has no transaction any more.
-fn within_savepoint<T, E, F>(group: &Arc<SqliteConnection>, transaction: F) -> Result<T, E>
+fn within_savepoint<T, E, F>(connection: &Arc<SqliteConnection>, transaction: F) -> Result<T, E>
 where
     E: From<LedgerError>,
     F: FnOnce(&Arc<SqliteConnection>) -> Result<T, E>,
 {
-    group.execute("SAVEPOINT one_of_the_group", &[])?;
-    let result = catch_unwind(AssertUnwindSafe(|| transaction(group)))
+    connection.execute("SAVEPOINT one_of_the_group", &[])?;
+    let result = catch_unwind(AssertUnwindSafe(|| transaction(connection)))
         .unwrap_or_else(|_| Err(LedgerError::Sql("the transaction panicked".to_owned()).into()));
-    if !group.has_transaction() {
+    if !connection.has_transaction() {
         let undone = || LedgerError::Unavailable("the whole group was undone".to_owned());
         return result.and_then(|_| Err(undone().into()));
     }
-    let ended = end_savepoint(group, result.is_err());
+    let ended = end_savepoint(connection, result.is_err());
     if let Err(error) = ended {
         // What the transaction wrote must not be committed with the others.
-        group.batch("ROLLBACK")?;
+        connection.batch("ROLLBACK")?;
         return result.and_then(|_| Err(error.into()));
     }
     result
 }
 
 /// Keeps the changes since the savepoint, or undoes them.
-fn end_savepoint(group: &SqliteConnection, is_undone: bool) -> Result<(), LedgerError> {
+fn end_savepoint(connection: &SqliteConnection, is_undone: bool) -> Result<(), LedgerError> {
     if is_undone {
-        group.execute("ROLLBACK TO one_of_the_group", &[])?;
+        connection.execute("ROLLBACK TO one_of_the_group", &[])?;
     }
-    group.execute("RELEASE one_of_the_group", &[])?;
+    connection.execute("RELEASE one_of_the_group", &[])?;
     Ok(())
 }
 
@@ -135,13 +135,13 @@ impl CheckpointTimer {
 pub(crate) fn run(
     connection: Arc<SqliteConnection>,
     inbox: &Receiver<WriterCommand>,
-    condition: &SqliteFileHealth,
+    health: &SqliteFileHealth,
 ) {
     let mut timer = CheckpointTimer::default();
     loop {
         let closing = match timer.next_command(inbox) {
             Ok(WriterCommand::Write(first)) => {
-                let closing = commit_group(&connection, first, inbox, condition);
+                let closing = commit_group(&connection, first, inbox, health);
                 let changed_rows = connection.with_connection(rusqlite::Connection::total_changes);
                 timer.note_group(changed_rows, Instant::now());
                 closing
@@ -194,7 +194,7 @@ fn commit_group(
     connection: &Arc<SqliteConnection>,
     first: SqliteWriteJob,
     inbox: &Receiver<WriterCommand>,
-    condition: &SqliteFileHealth,
+    health: &SqliteFileHealth,
 ) -> Option<oneshot::Sender<Result<(), LedgerError>>> {
     let mut callbacks = Vec::new();
     let mut closing = None;
@@ -221,7 +221,7 @@ fn commit_group(
     };
     let failure = outcome.err().map(|error| error.to_string());
     if let Some(reason) = &failure {
-        let (is_first, writes) = (condition.note_commit_failure(reason), callbacks.len());
+        let (is_first, writes) = (health.note_commit_failure(reason), callbacks.len());
         if is_first {
             tracing::error!(
                 reason,

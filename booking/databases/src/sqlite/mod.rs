@@ -25,7 +25,7 @@ pub struct SqliteDatabase {
     jobs: mpsc::Sender<WriterCommand>,
     readers: Arc<SqliteReaderPool>,
     path: Arc<PathBuf>,
-    condition: Arc<SqliteFileHealth>,
+    health: Arc<SqliteFileHealth>,
 }
 
 impl SqliteDatabase {
@@ -39,17 +39,17 @@ impl SqliteDatabase {
         connection: Arc<SqliteConnection>,
     ) -> Result<Self, LedgerError> {
         let (jobs, inbox) = mpsc::channel();
-        let condition = Arc::<SqliteFileHealth>::default();
-        let writer_condition = Arc::clone(&condition);
+        let health = Arc::<SqliteFileHealth>::default();
+        let writer_health = Arc::clone(&health);
         std::thread::Builder::new()
             .name("ledger-writer".to_owned())
-            .spawn(move || group::run(connection, &inbox, &writer_condition))
+            .spawn(move || group::run(connection, &inbox, &writer_health))
             .map_err(|error| LedgerError::Unavailable(error.to_string()))?;
         Ok(Self {
             jobs,
             readers: Arc::new(SqliteReaderPool::new(path.to_owned())),
             path: Arc::new(path.to_owned()),
-            condition,
+            health,
         })
     }
 

@@ -37,33 +37,33 @@ impl From<LedgerError> for ErasedFailure {
     }
 }
 
-/// Hides the types of a transaction and of the values `given` to it.
-pub(crate) fn erase<A, T, E, F>(given: A, transaction: F) -> ErasedTransaction
+/// Hides the types of a transaction and of the values in its `input`.
+pub(crate) fn erase<A, T, E, F>(input: A, transaction: F) -> ErasedTransaction
 where
     A: Send + Sync + 'static,
     T: Send + 'static,
     E: Send + 'static,
     F: for<'a> Fn(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E> + Send + Sync + 'static,
 {
-    let shared = Arc::new((given, transaction));
+    let shared = Arc::new((input, transaction));
     Box::new(move |tx| {
         let shared = Arc::clone(&shared);
         Box::pin(async move {
-            let (given, transaction) = &*shared;
-            erase_result(transaction(tx, given).await)
+            let (input, transaction) = &*shared;
+            erase_result(transaction(tx, input).await)
         })
     })
 }
 
-/// Hides the types of a reading and of the values `given` to it.
-pub(crate) fn erase_reading<A, T, E, F>(given: A, query: F) -> ErasedReading
+/// Hides the types of a reading and of the values in its `input`.
+pub(crate) fn erase_reading<A, T, E, F>(input: A, query: F) -> ErasedReading
 where
     A: Send + Sync + 'static,
     T: Send + 'static,
     E: Send + 'static,
     F: for<'a> FnOnce(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E> + Send + 'static,
 {
-    Box::new(move |tx| Box::pin(async move { erase_result(query(tx, &given).await) }))
+    Box::new(move |tx| Box::pin(async move { erase_result(query(tx, &input).await) }))
 }
 
 fn erase_result<T: Send + 'static, E: Send + 'static>(

@@ -75,12 +75,12 @@ impl SqlTransaction {
             return Ok(());
         }
         let mut sql = String::from("SELECT ");
-        let mut with: Vec<&(dyn ToSqlValue + Sync)> = Vec::with_capacity(2 * locks.len());
+        let mut values: Vec<&(dyn ToSqlValue + Sync)> = Vec::with_capacity(2 * locks.len());
         for lock in locks {
-            if !with.is_empty() {
+            if !values.is_empty() {
                 sql.push_str(", ");
             }
-            let (kind_at, name_at) = (with.len() + 1, with.len() + 2);
+            let (kind_at, name_at) = (values.len() + 1, values.len() + 2);
             let shared = if lock.is_shared { "_shared" } else { "" };
             let name = match lock.name {
                 LockName::Word(_) => format!("hashtext(${name_at})"),
@@ -89,11 +89,11 @@ impl SqlTransaction {
             sql.push_str(&format!(
                 "pg_advisory_xact_lock{shared}(${kind_at}, {name})"
             ));
-            with.push(&lock.kind);
-            with.push(&lock.name);
+            values.push(&lock.kind);
+            values.push(&lock.name);
         }
         sql.push_str(", 1");
-        self.query(&sql, &with).await.map(drop)
+        self.query(&sql, &values).await.map(drop)
     }
 
     /// Waits for the lock of each word, in the order of the words. Takes all these locks in one

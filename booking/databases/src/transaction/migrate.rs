@@ -99,7 +99,7 @@ pub(crate) async fn apply_migrations(
     owner: &str,
     steps: &[String],
 ) -> Result<(), LedgerError> {
-    let (table, what) = match tx.dialect() {
+    let (create_table, container) = match tx.dialect() {
         SqlDialect::Sqlite => (
             "CREATE TABLE IF NOT EXISTS migrations (owner TEXT NOT NULL, version INTEGER NOT NULL, \
              PRIMARY KEY (owner, version)) WITHOUT ROWID;",
@@ -111,17 +111,19 @@ pub(crate) async fn apply_migrations(
             "database",
         ),
     };
-    tx.batch(table).await?;
+    tx.batch(create_table).await?;
     let sql = "SELECT COALESCE(MAX(version), 0) FROM migrations WHERE owner = $1";
-    let have: i64 = tx.query_one(sql, &[&owner]).await?.get(0)?;
+    let applied: i64 = tx.query_one(sql, &[&owner]).await?.get(0)?;
     let newest = i64::try_from(steps.len()).unwrap_or(i64::MAX);
-    if have > newest {
+    if applied > newest {
         return Err(LedgerError::Corrupt(format!(
-            "the {what} was written by a newer version: {owner} is at {have}, \
+            "the {container} was written by a newer version: {owner} is at {applied}, \
              this binary knows {newest}"
         )));
     }
-    let lacking = (1_i64..).zip(steps).filter(|(version, _)| *version > have);
+    let lacking = (1_i64..)
+        .zip(steps)
+        .filter(|(version, _)| *version > applied);
     for (version, step) in lacking {
         tx.batch(step).await?;
         let sql = "INSERT INTO migrations (owner, version) VALUES ($1, $2)";

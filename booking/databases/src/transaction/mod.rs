@@ -70,13 +70,17 @@ impl SqlTransaction {
     /// # Errors
     /// Returns a [`LedgerError`]. The transaction is then rolled back, even if it ignores the
     /// error.
-    pub async fn query(&self, sql: &str, with: SqlValues<'_>) -> Result<Vec<SqlRow>, LedgerError> {
+    pub async fn query(
+        &self,
+        sql: &str,
+        values: SqlValues<'_>,
+    ) -> Result<Vec<SqlRow>, LedgerError> {
         let mut rows = Vec::new();
         let keep = |row| {
             rows.push(row);
             Ok::<_, LedgerError>(())
         };
-        self.query_each(sql, with, keep).await?;
+        self.query_each(sql, values, keep).await?;
         Ok(rows)
     }
 
@@ -88,13 +92,13 @@ impl SqlTransaction {
     pub async fn query_each<E: From<LedgerError>>(
         &self,
         sql: &str,
-        with: SqlValues<'_>,
+        values: SqlValues<'_>,
         mut each: impl FnMut(SqlRow) -> Result<(), E> + Send,
     ) -> Result<(), E> {
         match &self.0 {
-            TransactionBackend::Sqlite(tx) => tx.query_each(sql, with, each),
+            TransactionBackend::Sqlite(tx) => tx.query_each(sql, values, each),
             TransactionBackend::Postgres(tx) => {
-                let values = sql_values(with);
+                let values = sql_values(values);
                 let values: Vec<&(dyn ToSql + Sync)> = parameters(&values);
                 let mut rows = pin!(tx.stream(sql, &values).await?);
                 while let Some(row) = rows
@@ -116,17 +120,17 @@ impl SqlTransaction {
     pub async fn first(
         &self,
         sql: &str,
-        with: SqlValues<'_>,
+        values: SqlValues<'_>,
     ) -> Result<Option<SqlRow>, LedgerError> {
-        Ok(self.query(sql, with).await?.into_iter().next())
+        Ok(self.query(sql, values).await?.into_iter().next())
     }
 
     /// Runs a query that always has a row, and returns that row.
     ///
     /// # Errors
     /// As [`Self::query`]. Also returns [`LedgerError::Corrupt`] where there is no row.
-    pub async fn query_one(&self, sql: &str, with: SqlValues<'_>) -> Result<SqlRow, LedgerError> {
-        let row = self.first(sql, with).await?;
+    pub async fn query_one(&self, sql: &str, values: SqlValues<'_>) -> Result<SqlRow, LedgerError> {
+        let row = self.first(sql, values).await?;
         row.ok_or_else(|| LedgerError::Corrupt(format!("no row for {sql}")))
     }
 
@@ -134,11 +138,11 @@ impl SqlTransaction {
     ///
     /// # Errors
     /// As [`Self::query`].
-    pub async fn execute(&self, sql: &str, with: SqlValues<'_>) -> Result<u64, LedgerError> {
+    pub async fn execute(&self, sql: &str, values: SqlValues<'_>) -> Result<u64, LedgerError> {
         match &self.0 {
-            TransactionBackend::Sqlite(tx) => tx.execute(sql, with),
+            TransactionBackend::Sqlite(tx) => tx.execute(sql, values),
             TransactionBackend::Postgres(tx) => {
-                let values = sql_values(with);
+                let values = sql_values(values);
                 tx.execute(sql, &parameters(&values)).await
             }
         }
@@ -166,8 +170,8 @@ impl SqlTransaction {
     }
 }
 
-fn sql_values<'a>(with: SqlValues<'a>) -> Vec<SqlValue<'a>> {
-    with.iter().map(|value| value.to_sql_value()).collect()
+fn sql_values<'a>(values: SqlValues<'a>) -> Vec<SqlValue<'a>> {
+    values.iter().map(|value| value.to_sql_value()).collect()
 }
 
 fn parameters<'a>(values: &'a [SqlValue<'a>]) -> Vec<&'a (dyn ToSql + Sync)> {

@@ -24,13 +24,13 @@ impl SqliteTransaction {
     pub(super) fn query_each<E: From<LedgerError>>(
         &self,
         sql: &str,
-        with: SqlValues<'_>,
+        values: SqlValues<'_>,
         mut each: impl FnMut(SqlRow) -> Result<(), E>,
     ) -> Result<(), E> {
         // An error of `each` is no failure of the statement.
         let mut stopped = Ok(());
         self.run(|connection| {
-            connection.query_each(sql, with, |row| match each(row) {
+            connection.query_each(sql, values, |row| match each(row) {
                 Ok(()) => true,
                 Err(error) => {
                     stopped = Err(error);
@@ -41,8 +41,8 @@ impl SqliteTransaction {
         stopped
     }
 
-    pub(super) fn execute(&self, sql: &str, with: SqlValues<'_>) -> Result<u64, LedgerError> {
-        self.run(|connection| connection.execute(sql, with))
+    pub(super) fn execute(&self, sql: &str, values: SqlValues<'_>) -> Result<u64, LedgerError> {
+        self.run(|connection| connection.execute(sql, values))
     }
 
     pub(super) fn batch(&self, sql: &str) -> Result<(), LedgerError> {
@@ -78,7 +78,7 @@ impl SqliteDatabase {
     /// queues one for SQLite only.
     pub fn enqueue_sql<A, T, E, F>(
         &self,
-        given: A,
+        input: A,
         transaction: F,
     ) -> impl Future<Output = Result<T, E>> + Send + use<A, T, E, F>
     where
@@ -87,7 +87,7 @@ impl SqliteDatabase {
         E: From<LedgerError> + Send + 'static,
         F: for<'a> Fn(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E> + Send + Sync + 'static,
     {
-        let written = self.enqueue_erased(erase(given, transaction));
+        let written = self.enqueue_erased(erase(input, transaction));
         async move { answer_of(written.await) }
     }
 
@@ -123,7 +123,7 @@ impl SqliteDatabase {
 /// # Errors
 /// Returns an error where there is no such file or it cannot be read. Also returns any error of
 /// `query`.
-pub fn snapshot_of_file<A, T, E, F>(path: &Path, given: A, query: F) -> Result<T, E>
+pub fn snapshot_of_file<A, T, E, F>(path: &Path, input: A, query: F) -> Result<T, E>
 where
     A: Send + Sync + 'static,
     T: Send + 'static,
@@ -131,7 +131,7 @@ where
     F: for<'a> FnOnce(&'a SqlTransaction, &'a A) -> SqlFuture<'a, T, E> + Send + 'static,
 {
     let connection = open_to_read(path).map_err(LedgerError::from)?;
-    answer_of(run_in_snapshot(&connection, erase_reading(given, query)))
+    answer_of(run_in_snapshot(&connection, erase_reading(input, query)))
 }
 
 /// Runs a reading in which all statements see the data of the same moment.

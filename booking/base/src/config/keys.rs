@@ -41,12 +41,12 @@ impl RoleKeySettings {
     }
 
     fn keys_by_role(&self) -> impl Iterator<Item = (Role, &'static str, &SecretSetting)> {
-        let all = [
+        let keys = [
             (Role::Promoter, "FAIRGATE_PROMOTER_KEY", &self.promoter),
             (Role::Viewer, "FAIRGATE_VIEWER_KEY", &self.viewer),
             (Role::Door, "FAIRGATE_DOOR_KEY", &self.door),
         ];
-        all.into_iter()
+        keys.into_iter()
             .filter_map(|(role, name, key)| key.as_ref().map(|key| (role, name, key)))
     }
 

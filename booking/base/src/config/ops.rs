@@ -18,10 +18,12 @@ impl OpsSettings {
 
     /// Reads these settings. `public` is the address that visitors reach.
     pub fn read(reader: &mut SettingReader, public: SocketAddr) -> Self {
-        let what = "an address and port such as 127.0.0.1:9090";
+        let expected = "an address and port such as 127.0.0.1:9090";
         let listen: Option<SocketAddr> =
-            reader.parsed_or_default("ops_listen", None, what, |text| text.parse().ok().map(Some));
-        if listen.is_some_and(|own| own == public && own.port() != 0) {
+            reader.parsed_or_default("ops_listen", None, expected, |text| {
+                text.parse().ok().map(Some)
+            });
+        if listen.is_some_and(|address| address == public && address.port() != 0) {
             reader.fault(format!(
                 "FAIRGATE_OPS_LISTEN and FAIRGATE_LISTEN are both {public}: give operators a port of their own, or remove FAIRGATE_OPS_LISTEN"
             ));

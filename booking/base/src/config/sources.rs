@@ -158,12 +158,12 @@ impl SettingReader {
     }
 
     /// Returns the knob's parsed value, or the default if the knob is not set. A value that cannot
-    /// be parsed is a fault. Its message says that the value is not `what`.
+    /// be parsed is a fault. Its message says that the value is not `expected`.
     pub fn parsed_or_default<T>(
         &mut self,
         knob: &str,
         default: T,
-        what: &str,
+        expected: &str,
         parse: impl Fn(&str) -> Option<T>,
     ) -> T {
         let Some((source, value)) = self.values.get(knob) else {
@@ -172,15 +172,16 @@ impl SettingReader {
         parse(value).unwrap_or_else(|| {
             // Keys must not get into a log, and server addresses contain passwords.
             let shown = if is_secret(knob) { "the value" } else { value };
-            self.faults.push(format!("{source}: {shown} is not {what}"));
+            self.faults
+                .push(format!("{source}: {shown} is not {expected}"));
             default
         })
     }
 
     /// Returns a secret of visible characters, if it is set.
     pub fn secret_setting(&mut self, knob: &str) -> Option<SecretSetting> {
-        let what = "a key: visible characters without spaces";
-        self.parsed_or_default(knob, None, what, |text| {
+        let expected = "a key: visible characters without spaces";
+        self.parsed_or_default(knob, None, expected, |text| {
             let good = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
             good.then(|| Some(SecretSetting(text.to_owned())))
         })

@@ -20,8 +20,8 @@ impl StoreSettings {
 
     /// Reads the addresses. They may contain passwords, so they are never shown.
     pub fn read(reader: &mut SettingReader) -> Self {
-        let mut address = |knob, what: &str, schemes: &[&str]| {
-            reader.parsed_or_default(knob, None, what, |text| {
+        let mut address = |knob, expected: &str, schemes: &[&str]| {
+            reader.parsed_or_default(knob, None, expected, |text| {
                 let begins = schemes.iter().any(|scheme| {
                     text.strip_prefix(scheme)
                         .is_some_and(|rest| !rest.is_empty())

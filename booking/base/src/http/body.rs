@@ -232,10 +232,10 @@ fn explain(path: &str, error: &serde_json::Error) -> Problem {
     let message = text.split(" at line ").next().unwrap_or(&text);
     let unknown = message
         .strip_prefix("unknown field `")
-        .and_then(|rest| rest.split('`').next());
+        .and_then(|name| name.split('`').next());
     let missing = message
         .strip_prefix("missing field `")
-        .and_then(|rest| rest.split('`').next());
+        .and_then(|name| name.split('`').next());
     let field = match (unknown.or(missing), path) {
         (Some(name), "." | "?") => name.to_owned(),
         // For an unknown field, the path already ends in its name. For a missing field, it does

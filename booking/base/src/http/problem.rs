@@ -54,12 +54,12 @@ impl Problem {
         Self::new(ProblemCode::NotAvailable, detail).with_member("field", field)
     }
 
-    /// Makes a 404 `not_found`: there is no `what` with this name.
-    pub fn not_found(what: &str, name: &str) -> Self {
+    /// Makes a 404 `not_found`: there is no `kind` with this name.
+    pub fn not_found(kind: &str, name: &str) -> Self {
         let name: String = name.chars().take(NAME_SHOWN_MAX).collect();
         Self::new(
             ProblemCode::NotFound,
-            format!("There is no {what} \"{name}\" here. Nothing was changed. Check the address."),
+            format!("There is no {kind} \"{name}\" here. Nothing was changed. Check the address."),
         )
     }
 

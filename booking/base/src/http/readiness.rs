@@ -10,7 +10,7 @@ use super::Problem;
 use super::keys::{Role, RoleKeys, bearer};
 
 /// The number of seconds after which a caller should ask again whether this process is ready.
-const READY_AGAIN_S: HeaderValue = HeaderValue::from_static("2");
+const RETRY_AFTER_S: HeaderValue = HeaderValue::from_static("2");
 
 /// Whether a process can serve visitors.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -62,9 +62,9 @@ impl Readiness {
         if ready {
             (no_store, document).into_response()
         } else {
-            let again = [(header::RETRY_AFTER, READY_AGAIN_S)];
+            let retry_after = [(header::RETRY_AFTER, RETRY_AFTER_S)];
             let status = StatusCode::SERVICE_UNAVAILABLE;
-            (status, no_store, again, document).into_response()
+            (status, no_store, retry_after, document).into_response()
         }
     }
 }

@@ -34,7 +34,7 @@ struct RefusalLog {
 struct LoggedFault {
     at: Instant,
     /// How many times the fault came again since it was logged.
-    again: u64,
+    repeats: u64,
 }
 
 impl RefusalLog {
@@ -60,16 +60,21 @@ impl RefusalLog {
         if let Some(fault) = logged
             && now.saturating_duration_since(fault.at) < FAULT_EVERY
         {
-            fault.again += 1;
+            fault.repeats += 1;
             return None;
         }
         let before = self.faults.remove(text);
         // Faults that ended are forgotten here, so that new ones find space.
         self.faults
             .retain(|_, fault| now.saturating_duration_since(fault.at) < FAULT_EVERY);
-        self.faults
-            .insert(text.to_owned(), LoggedFault { at: now, again: 0 });
-        Some(before.map_or(0, |fault| fault.again))
+        self.faults.insert(
+            text.to_owned(),
+            LoggedFault {
+                at: now,
+                repeats: 0,
+            },
+        );
+        Some(before.map_or(0, |fault| fault.repeats))
     }
 }
 
@@ -95,10 +100,10 @@ pub(super) fn log_refusal(error: &impl BackgroundError) {
     let due = log.note_fault(&error.to_string(), Instant::now());
     drop(log);
     match due {
-        Some(again) => tracing::error!(
+        Some(repeats) => tracing::error!(
             %error,
             request_id,
-            again,
+            again = repeats,
             "a request was refused, because of a fault at the ledger"
         ),
         None => tracing::debug!(%error, request_id, "the same fault refused another request"),

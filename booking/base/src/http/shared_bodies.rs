@@ -15,7 +15,7 @@ const BYTES_MEAN: u64 = 64 << 10;
 /// the limit is made again for each client.
 #[derive(Clone)]
 pub struct SharedBodies {
-    kept: Arc<Cache<String, Option<Bytes>, BodyLength>>,
+    cache: Arc<Cache<String, Option<Bytes>, BodyLength>>,
 }
 
 /// Counts the bytes of a body and its key.
@@ -40,7 +40,7 @@ impl SharedBodies {
             .build()
             .expect("both capacities are given");
         Self {
-            kept: Arc::new(Cache::with_options(
+            cache: Arc::new(Cache::with_options(
                 options,
                 BodyLength,
                 DefaultHashBuilder::default(),
@@ -58,16 +58,16 @@ impl SharedBodies {
         key: String,
         make: impl FnOnce() -> Option<Vec<u8>> + Send + 'static,
     ) -> Option<Bytes> {
-        if let Some(body) = self.kept.get(&key) {
+        if let Some(body) = self.cache.get(&key) {
             return body;
         }
-        let kept = Arc::clone(&self.kept);
+        let cache = Arc::clone(&self.cache);
         let finish = tokio::spawn(async move {
             let made = async {
                 let made = tokio::task::spawn_blocking(make).await?;
                 Ok::<_, tokio::task::JoinError>(made.map(Bytes::from))
             };
-            kept.get_or_insert_async(&key, made).await.ok().flatten()
+            cache.get_or_insert_async(&key, made).await.ok().flatten()
         });
         finish.await.ok().flatten()
     }
@@ -124,7 +124,7 @@ mod tests {
             let body = bodies.find_or_make(format!("{n}"), || Some(vec![0; 1_000]));
             assert_eq!(body.await.map(|body| body.len()), Some(1_000));
         }
-        assert!(bodies.kept.weight() <= 10_000, "{}", bodies.kept.weight());
-        assert!(bodies.kept.len() >= 5, "{}", bodies.kept.len());
+        assert!(bodies.cache.weight() <= 10_000, "{}", bodies.cache.weight());
+        assert!(bodies.cache.len() >= 5, "{}", bodies.cache.len());
     }
 }

@@ -110,13 +110,13 @@ fn is_compressible(headers: &HeaderMap) -> bool {
 /// The compressed bodies of tagged answers, up to [`KEPT_BYTES_MAX`]. Cheap to clone.
 #[derive(Clone)]
 pub struct CompressedAnswers {
-    kept: SharedBodies,
+    bodies: SharedBodies,
 }
 
 impl Default for CompressedAnswers {
     fn default() -> Self {
         Self {
-            kept: SharedBodies::up_to(KEPT_BYTES_MAX),
+            bodies: SharedBodies::up_to(KEPT_BYTES_MAX),
         }
     }
 }
@@ -174,7 +174,7 @@ pub async fn compress_tagged_answers(
     let key = etag.to_str().unwrap_or_default().to_owned();
     let shared = plain.clone();
     let zip = move || gzip(&shared, level);
-    let Some(zipped) = answers.kept.find_or_make(key, zip).await else {
+    let Some(zipped) = answers.bodies.find_or_make(key, zip).await else {
         return Response::from_parts(parts, Body::from(plain));
     };
     let gzip = HeaderValue::from_static("gzip");

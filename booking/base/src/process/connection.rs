@@ -105,8 +105,8 @@ impl ConnectionHandle {
         if !writing.is_stuck() {
             return writing.write(frames, more);
         }
-        let all = [&writing.unsent, frames.as_ref(), more].concat();
-        writing.unsent = Bytes::from(all);
+        let unsent = [&writing.unsent, frames.as_ref(), more].concat();
+        writing.unsent = Bytes::from(unsent);
         DirectWrite::Kept
     }
 
@@ -179,8 +179,8 @@ impl WritingState {
         self.unsent = if more.is_empty() {
             frames.slice(written..)
         } else {
-            let all = [frames.as_ref(), more].concat();
-            Bytes::from(all).slice(written..)
+            let whole = [frames.as_ref(), more].concat();
+            Bytes::from(whole).slice(written..)
         };
         DirectWrite::Kept
     }

@@ -46,9 +46,9 @@ impl ConnectionLimits {
     /// that is fewer), and at most 1,024.
     #[must_use]
     pub fn of_files(files: usize, by_network: bool) -> Self {
-        let kept = (files / 8).clamp(64.min(files / 2), 1_024);
+        let reserved = (files / 8).clamp(64.min(files / 2), 1_024);
         Self {
-            max: files - kept,
+            max: files - reserved,
             by_network,
         }
     }
@@ -73,8 +73,8 @@ impl ConnectionLimits {
     /// second port needs two files, because it is forwarded to another server.
     #[must_use]
     pub fn of_two_ports(self) -> (Self, Self) {
-        let of = |max| Self { max, ..self };
-        (of(self.max / 2), of(self.max / 4))
+        let with_max = |max| Self { max, ..self };
+        (with_max(self.max / 2), with_max(self.max / 4))
     }
 
     /// Returns the limits for the other ports of a process that has a port for operators. In a
@@ -87,15 +87,15 @@ impl ConnectionLimits {
         }
     }
 
-    /// Decides whether one more connection is accepted while `all` connections are open,
+    /// Decides whether one more connection is accepted while `open` connections are open,
     /// `of_network` of them from the same network. A network may have half of all connections,
     /// because thousands of people of a phone carrier share one address. When three quarters are in
     /// use, only networks with few connections get more.
-    fn check(&self, all: usize, of_network: Option<usize>) -> Result<(), ConnectionRefusal> {
-        if all >= self.max {
+    fn check(&self, open: usize, of_network: Option<usize>) -> Result<(), ConnectionRefusal> {
+        if open >= self.max {
             return Err(ConnectionRefusal::Full);
         }
-        let share = if all < self.max / 4 * 3 {
+        let share = if open < self.max / 4 * 3 {
             self.max / 2
         } else {
             (self.max / 32).max(8)

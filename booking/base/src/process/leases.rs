@@ -80,13 +80,13 @@ pub struct ProcessLeases {
 /// One lease of this process.
 #[derive(Debug, Clone)]
 struct StoreLease {
-    keeps: ProcessStoreKind,
+    store: ProcessStoreKind,
     owner: String,
     shared: bool,
 }
 
 impl ProcessLeases {
-    /// Takes a lease for each store that this process keeps. The flag in `keeps` is true if the
+    /// Takes a lease for each store that this process keeps. The flag in `stores` is true if the
     /// store is shared. Other processes can take the lease of a shared store, too.
     ///
     /// # Errors
@@ -94,20 +94,20 @@ impl ProcessLeases {
     /// after the time in which the lease of a killed process runs out.
     pub async fn acquire_all(
         database: &PostgresDatabase,
-        keeps: &[(ProcessStoreKind, bool)],
+        stores: &[(ProcessStoreKind, bool)],
     ) -> Result<Self, ProcessRefusal> {
-        Self::acquire_all_within(database, keeps, WAIT_MAX).await
+        Self::acquire_all_within(database, stores, WAIT_MAX).await
     }
 
     async fn acquire_all_within(
         database: &PostgresDatabase,
-        keeps: &[(ProcessStoreKind, bool)],
+        stores: &[(ProcessStoreKind, bool)],
         wait_max: Duration,
     ) -> Result<Self, ProcessRefusal> {
         let installation = Installation::Server(database.clone());
         let mut leases = Vec::new();
-        for (keeps, shared) in keeps.iter().copied() {
-            leases.push(acquire_lease(&installation, keeps, shared, wait_max).await?);
+        for (store, shared) in stores.iter().copied() {
+            leases.push(acquire_lease(&installation, store, shared, wait_max).await?);
         }
         let (lost_sender, lost) = watch::channel(None);
         let renewing = tokio::spawn(renew_leases(
@@ -145,7 +145,7 @@ impl ProcessLeases {
         self.renewing.abort();
         // A shared lease is still needed by the other processes.
         for held in self.leases.iter().filter(|lease| !lease.shared) {
-            let lease = held.keeps.lease_name();
+            let lease = held.store.lease_name();
             if let Err(error) = self.installation.release_lease(lease, &held.owner).await {
                 tracing::debug!(%error, "the lease could not be ended; it runs out by itself");
             }
@@ -161,7 +161,7 @@ impl Drop for ProcessLeases {
 
 async fn acquire_lease(
     installation: &Installation,
-    keeps: ProcessStoreKind,
+    store: ProcessStoreKind,
     shared: bool,
     wait_max: Duration,
 ) -> Result<StoreLease, ProcessRefusal> {
@@ -170,22 +170,22 @@ async fn acquire_lease(
     } else {
         format!("alone-{:032x}", rand::rng().random::<u128>())
     };
-    let asked = Instant::now();
+    let started = Instant::now();
     while !installation
-        .lease(keeps.lease_name(), &owner, TTL_MS)
+        .lease(store.lease_name(), &owner, TTL_MS)
         .await?
     {
-        if asked.elapsed() >= wait_max {
+        if started.elapsed() >= wait_max {
             return Err(if shared {
-                ProcessRefusal::OtherAlone(keeps)
+                ProcessRefusal::OtherAlone(store)
             } else {
-                ProcessRefusal::NotAlone(keeps)
+                ProcessRefusal::NotAlone(store)
             });
         }
         tokio::time::sleep(ASK_AGAIN_EVERY).await;
     }
     Ok(StoreLease {
-        keeps,
+        store,
         owner,
         shared,
     })
@@ -200,11 +200,11 @@ async fn renew_leases(
 ) {
     loop {
         tokio::time::sleep(RENEW_EVERY).await;
-        for StoreLease { keeps, owner, .. } in &leases {
-            match installation.lease(keeps.lease_name(), owner, TTL_MS).await {
+        for StoreLease { store, owner, .. } in &leases {
+            match installation.lease(store.lease_name(), owner, TTL_MS).await {
                 Ok(true) => {}
                 Ok(false) => {
-                    lost.send_replace(Some(*keeps));
+                    lost.send_replace(Some(*store));
                     return;
                 }
                 Err(error) => tracing::debug!(%error, "a lease could not be renewed; trying again"),

@@ -31,7 +31,7 @@ use crate::http::refused_connection::refused_connection_answer;
 const HEADERS_MAX: Duration = Duration::from_secs(10);
 /// The pause after a failed accept. The usual cause of a failure is that the process has too many
 /// open files.
-const ACCEPT_AGAIN: Duration = Duration::from_millis(50);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// A draining process still answers new calls for this long. Each answer tells the client not to
 /// use its connection again. Otherwise a client could send a call on a connection that is closed at
 /// the same moment.
@@ -122,7 +122,7 @@ pub async fn run(
                 if !std::mem::replace(&mut failed, true) {
                     tracing::warn!(%error, "connections cannot be accepted");
                 }
-                sleep(ACCEPT_AGAIN).await;
+                sleep(ACCEPT_PAUSE).await;
             }
         }
     }

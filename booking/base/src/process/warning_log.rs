@@ -71,14 +71,15 @@ fn identity(warning: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the warning that the ledger took no write within the time `given`. An outage has several
-/// reasons one after the other: first connections break, then they are refused. The text therefore
-/// names the reason after the number, so that [`WarningLog`] treats all reasons as one warning.
+/// Returns the warning that the ledger took no write within the time `waited`. An outage has
+/// several reasons one after the other: first connections break, then they are refused. The text
+/// therefore names the reason after the number, so that [`WarningLog`] treats all reasons as one
+/// warning.
 #[must_use]
-pub fn ledger_away(given: Duration, why: &str) -> String {
+pub fn ledger_away(waited: Duration, why: &str) -> String {
     format!(
         "the ledger took no write within {} ms: {why}",
-        given.as_millis()
+        waited.as_millis()
     )
 }
 
@@ -88,11 +89,11 @@ pub async fn log_warnings(
     mut stopping: watch::Receiver<bool>,
 ) {
     let mut log = WarningLog::default();
-    let mut every = tokio::time::interval(LOOK_EVERY);
-    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut ticks = tokio::time::interval(LOOK_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            _ = every.tick() => {}
+            _ = ticks.tick() => {}
             () = stopped(&mut stopping) => return,
         }
         for line in log.update(look().await, Instant::now()) {

@@ -223,12 +223,12 @@ impl HoldId {
         Self::derived(show, &parts)
     }
 
-    /// Returns the id of the hold that locks seats for an order whose money came late. `what` is
-    /// `same` for the order's own seats and `other` for seats like them. A worker that was
-    /// interrupted derives the same id again, and so finds its own locks.
+    /// Returns the id of the hold that locks seats for an order whose money came late.
+    /// `which_seats` is `same` for the order's own seats and `other` for seats like them. A worker
+    /// that was interrupted derives the same id again, and so finds its own locks.
     #[must_use]
-    pub fn of_late_money(order: &OrderId, what: &str) -> Self {
-        let parts: [&[u8]; 3] = [b"late-money", order.0.as_bytes(), what.as_bytes()];
+    pub fn of_late_money(order: &OrderId, which_seats: &str) -> Self {
+        let parts: [&[u8]; 3] = [b"late-money", order.0.as_bytes(), which_seats.as_bytes()];
         Self::derived(&order.show(), &parts)
     }
 
@@ -236,7 +236,7 @@ impl HoldId {
     /// hold of the order's own seats, and the hold of seats like them.
     #[must_use]
     pub fn both_of_late_money(order: &OrderId) -> [Self; 2] {
-        ["same", "other"].map(|what| Self::of_late_money(order, what))
+        ["same", "other"].map(|which_seats| Self::of_late_money(order, which_seats))
     }
 
     /// Returns the id of the hold for a waiter's nth offer. Every node gets the same id, so the

@@ -114,17 +114,17 @@ enum StoredTrainFares {
 /// # Errors
 /// If it cannot be written as JSON.
 pub fn run_text(run: &TrainRun) -> Result<String> {
-    let at = |station: &str| run.calls.iter().position(|call| call.station == station);
+    let call_index = |station: &str| run.calls.iter().position(|call| call.station == station);
     let fares = match &*run.fares {
         TrainFares::ByDistance(rates) => StoredTrainFares::ByDistance(rates.clone()),
         TrainFares::Table(table) => {
-            let own = table
-                .iter()
-                .filter(|((_, from, to), _)| at(from).is_some() && at(to).is_some());
+            let own_fares = table.iter().filter(|((_, from, to), _)| {
+                call_index(from).is_some() && call_index(to).is_some()
+            });
             let row = |((class, from, to), amount): (&(String, String, String), &i64)| {
                 (class.clone(), from.clone(), to.clone(), *amount)
             };
-            StoredTrainFares::Table(own.map(row).collect())
+            StoredTrainFares::Table(own_fares.map(row).collect())
         }
     };
     let call = |call: &StationCall| StoredStationCall {

@@ -15,7 +15,7 @@ use crate::plans::seatmap::{AdmissionArea, SeatMap};
 /// [`SeatsNotFound::Capacity`] if fewer are free.
 pub fn pick_area(
     map: &SeatMap,
-    free: &dyn Fn(u32) -> bool,
+    is_free: &dyn Fn(u32) -> bool,
     area: &AdmissionArea,
     quantity: u32,
     rng: &mut impl Rng,
@@ -27,7 +27,7 @@ pub fn pick_area(
     let start = rng.random_range(cells.clone());
     let mut taken: Vec<u32> = (start..cells.end)
         .chain(cells.start..start)
-        .filter(|cell| free(*cell))
+        .filter(|cell| is_free(*cell))
         .take(quantity as usize)
         .collect();
     if taken.len() < quantity as usize {

@@ -45,9 +45,9 @@ pub fn best(
     let chosen = windows.pick(rng)?;
     let bench = &view.map.benches()[chosen.bench as usize];
     let mut cells = view.map.on_bench(bench)[chosen.start as usize..][..len].to_vec();
-    let single = !orphans_of(view.map, &|cell| view.is_free(cell), &cells).is_empty();
+    let leaves_single = !orphans_of(view.map, &|cell| view.is_free(cell), &cells).is_empty();
     cells.sort_unstable();
-    let manner = if single {
+    let manner = if leaves_single {
         SeatArrangement::BlockLeavingSingle
     } else {
         SeatArrangement::Block

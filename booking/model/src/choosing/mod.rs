@@ -91,15 +91,19 @@ pub enum SeatsNotFound {
     NoBlock,
 }
 
-/// Counts the seats and standing units that the wish may have, among the cells for which `has` is
-/// true. They need not be near each other.
+/// Counts the seats and standing units that the wish may have, among the cells for which
+/// `is_included` is true. They need not be near each other.
 #[must_use]
-pub fn count_fitting(map: &SeatMap, has: &dyn Fn(u32) -> bool, wish: &BestSeatsWish) -> usize {
-    let count = WishSeatView::for_wish(map, has, wish).count_eligible();
+pub fn count_fitting(
+    map: &SeatMap,
+    is_included: &dyn Fn(u32) -> bool,
+    wish: &BestSeatsWish,
+) -> usize {
+    let count = WishSeatView::for_wish(map, is_included, wish).count_eligible();
     count.seats as usize + count.accessible as usize + count.standing as usize
 }
 
-/// Chooses seats for the wish among the seats for which `free` is true.
+/// Chooses seats for the wish among the seats for which `is_free` is true.
 ///
 /// With `spread` 0 or 1 the best choice wins, and chance only decides between equals. With a larger
 /// `spread`, chance decides between the best `spread` choices. All of them satisfy the same
@@ -114,7 +118,7 @@ pub fn count_fitting(map: &SeatMap, has: &dyn Fn(u32) -> bool, wish: &BestSeatsW
 /// matches those.
 pub fn choose(
     map: &SeatMap,
-    free: &dyn Fn(u32) -> bool,
+    is_free: &dyn Fn(u32) -> bool,
     wish: &BestSeatsWish,
     spread: usize,
     rng: &mut impl Rng,
@@ -122,7 +126,7 @@ pub fn choose(
     if wish.quantity == 0 || wish.accessible > wish.quantity {
         return Err(SeatsNotFound::Capacity);
     }
-    let view = WishSeatView::for_wish(map, free, wish);
+    let view = WishSeatView::for_wish(map, is_free, wish);
     let count = view.count_eligible();
     if count.accessible >= wish.accessible && count.seats >= wish.quantity - wish.accessible {
         if let Some(choice) = block::best(&view, wish, spread, rng) {

@@ -12,9 +12,9 @@ use crate::plans::seatmap::SeatMap;
 /// Returns the free seats that have a free neighbour now and would have none once `cells` are
 /// taken, in ascending order.
 #[must_use]
-pub fn orphans_of(map: &SeatMap, free: &dyn Fn(u32) -> bool, cells: &[u32]) -> Vec<u32> {
+pub fn orphans_of(map: &SeatMap, is_free: &dyn Fn(u32) -> bool, cells: &[u32]) -> Vec<u32> {
     let taken: HashSet<u32> = cells.iter().copied().collect();
-    let stays_free = |cell: u32| free(cell) && !taken.contains(&cell);
+    let stays_free = |cell: u32| is_free(cell) && !taken.contains(&cell);
     let mut orphans = Vec::new();
     for cell in cells {
         let Some((bench, at)) = map.bench_of(*cell) else {
@@ -48,13 +48,17 @@ pub fn orphans_of(map: &SeatMap, free: &dyn Fn(u32) -> bool, cells: &[u32]) -> V
 /// every block for a party of this size, in these categories and with as many accessible seats,
 /// leaves a single seat.
 #[must_use]
-pub fn would_orphan(map: &SeatMap, free: &dyn Fn(u32) -> bool, cells: &[u32]) -> Option<Vec<u32>> {
-    let orphans = orphans_of(map, free, cells);
+pub fn would_orphan(
+    map: &SeatMap,
+    is_free: &dyn Fn(u32) -> bool,
+    cells: &[u32],
+) -> Option<Vec<u32>> {
+    let orphans = orphans_of(map, is_free, cells);
     if orphans.is_empty() {
         return None;
     }
     let wish = similar_wish(map, cells)?;
-    let view = WishSeatView::for_wish(map, free, &wish);
+    let view = WishSeatView::for_wish(map, is_free, &wish);
     block::has_clean(&view, &wish).then_some(orphans)
 }
 

@@ -25,7 +25,7 @@ fn equal_up_to(best: f32) -> f32 {
 /// Collects candidates for [`pick_candidate`], and drops those that cannot be picked any more. A
 /// search over a large map therefore keeps few of its thousands of candidates.
 pub struct CandidateShortlist<C> {
-    kept: Vec<C>,
+    candidates: Vec<C>,
     spread: usize,
     width: usize,
     rank: u32,
@@ -39,7 +39,7 @@ impl<C: SeatCandidate> CandidateShortlist<C> {
     /// Makes an empty list. `spread` and `width` are those of [`pick_candidate`].
     pub fn new(spread: usize, width: usize) -> Self {
         Self {
-            kept: Vec::new(),
+            candidates: Vec::new(),
             spread,
             width,
             rank: u32::MAX,
@@ -51,7 +51,7 @@ impl<C: SeatCandidate> CandidateShortlist<C> {
     /// Adds a candidate, if it may still be picked.
     pub fn add(&mut self, candidate: C) {
         if candidate.rank() < self.rank {
-            self.kept.clear();
+            self.candidates.clear();
             self.rank = candidate.rank();
             self.score_max = f32::INFINITY;
         }
@@ -61,31 +61,32 @@ impl<C: SeatCandidate> CandidateShortlist<C> {
         if self.spread <= 1 {
             self.score_max = self.score_max.min(equal_up_to(candidate.score()));
         }
-        self.kept.push(candidate);
+        self.candidates.push(candidate);
         let enough = self.spread.saturating_mul(self.width).max(SHORTLIST_MIN);
-        if self.kept.len() >= self.shorten_at.max(enough.saturating_mul(2)) {
+        if self.candidates.len() >= self.shorten_at.max(enough.saturating_mul(2)) {
             self.shorten(enough);
             // If many candidates are equal, few or none of them were dropped. The list must then
             // double before it is shortened again, so that the work stays linear.
-            self.shorten_at = self.kept.len().saturating_mul(2);
+            self.shorten_at = self.candidates.len().saturating_mul(2);
         }
     }
 
     fn shorten(&mut self, enough: usize) {
         if self.spread > 1 {
-            self.kept
+            self.candidates
                 .select_nth_unstable_by(enough - 1, |a, b| a.score().total_cmp(&b.score()));
-            self.kept.truncate(enough);
-            self.score_max = self.kept[enough - 1].score();
+            self.candidates.truncate(enough);
+            self.score_max = self.candidates[enough - 1].score();
         } else {
             let score_max = self.score_max;
-            self.kept.retain(|candidate| candidate.score() <= score_max);
+            self.candidates
+                .retain(|candidate| candidate.score() <= score_max);
         }
     }
 
     /// Picks one of the candidates, as [`pick_candidate`] does.
     pub fn pick(self, rng: &mut impl Rng) -> Option<C> {
-        pick_candidate(self.kept, self.spread, self.width, rng)
+        pick_candidate(self.candidates, self.spread, self.width, rng)
     }
 }
 
@@ -94,36 +95,36 @@ impl<C: SeatCandidate> CandidateShortlist<C> {
 /// candidates that share no seat. `width` is the largest number of candidates that can overlap one
 /// candidate, itself included.
 pub fn pick_candidate<C: SeatCandidate>(
-    mut all: Vec<C>,
+    mut candidates: Vec<C>,
     spread: usize,
     width: usize,
     rng: &mut impl Rng,
 ) -> Option<C> {
-    let rank = all.iter().map(SeatCandidate::rank).min()?;
-    all.retain(|candidate| candidate.rank() == rank);
-    let best = all
+    let rank = candidates.iter().map(SeatCandidate::rank).min()?;
+    candidates.retain(|candidate| candidate.rank() == rank);
+    let best = candidates
         .iter()
         .map(SeatCandidate::score)
         .min_by(f32::total_cmp)?;
     if spread <= 1 {
-        all.retain(|candidate| candidate.score() <= equal_up_to(best));
+        candidates.retain(|candidate| candidate.score() <= equal_up_to(best));
     } else {
         // Each kept candidate rules out fewer than `width` others, so this many candidates contain
         // `spread` that do not overlap.
-        let enough = spread.saturating_mul(width).clamp(1, all.len());
-        all.select_nth_unstable_by(enough - 1, |a, b| a.score().total_cmp(&b.score()));
-        all.truncate(enough);
-        all.sort_unstable_by(|a, b| a.score().total_cmp(&b.score()));
-        let mut kept: Vec<C> = Vec::with_capacity(spread.min(all.len()));
-        for candidate in all {
+        let enough = spread.saturating_mul(width).clamp(1, candidates.len());
+        candidates.select_nth_unstable_by(enough - 1, |a, b| a.score().total_cmp(&b.score()));
+        candidates.truncate(enough);
+        candidates.sort_unstable_by(|a, b| a.score().total_cmp(&b.score()));
+        let mut kept: Vec<C> = Vec::with_capacity(spread.min(candidates.len()));
+        for candidate in candidates {
             if kept.len() < spread && !kept.iter().any(|other| other.overlaps(&candidate)) {
                 kept.push(candidate);
             }
         }
-        all = kept;
+        candidates = kept;
     }
-    let at = rng.random_range(0..all.len());
-    Some(all.swap_remove(at))
+    let at = rng.random_range(0..candidates.len());
+    Some(candidates.swap_remove(at))
 }
 
 #[cfg(test)]
@@ -176,7 +177,7 @@ mod tests {
                 for candidate in &all {
                     shortlist.add(candidate.clone());
                 }
-                assert!(shortlist.kept.len() < all.len());
+                assert!(shortlist.candidates.len() < all.len());
                 let picked = shortlist.pick(&mut StdRng::seed_from_u64(seed));
                 let expected = pick_candidate(all, spread, 4, &mut StdRng::seed_from_u64(seed));
                 assert_eq!(picked, expected, "seed {seed}, spread {spread}");

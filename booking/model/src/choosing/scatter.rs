@@ -169,22 +169,22 @@ fn with_accessible(
         apart(cell_position(view, *a), point).total_cmp(&apart(cell_position(view, *b), point))
     });
     accessible.truncate(wish.accessible as usize);
-    let ordinary = (wish.quantity - wish.accessible) as usize;
-    let beside = beside(view, &accessible, ordinary, point);
+    let ordinary_count = (wish.quantity - wish.accessible) as usize;
+    let beside = beside(view, &accessible, ordinary_count, point);
     // If one person of the rest would sit alone, one of the people beside the accessible seats
     // joins that person. If that is not possible either, somebody may sit alone.
     let fewer = beside.len().saturating_sub(1);
     [(beside.len(), false), (fewer, false), (beside.len(), true)]
         .into_iter()
-        .find_map(|(kept, allow_alone)| {
+        .find_map(|(beside_count, allow_alone)| {
             let mut cells = accessible.clone();
-            cells.extend(&beside[..kept]);
+            cells.extend(&beside[..beside_count]);
             let used: HashSet<u32> = cells.iter().copied().collect();
             let open = without(view, &scope.stretches, &used);
             cells.extend(pick_seats_near(
                 view,
                 &open,
-                ordinary - kept,
+                ordinary_count - beside_count,
                 point,
                 allow_alone,
             )?);

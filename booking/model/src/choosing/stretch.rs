@@ -201,12 +201,12 @@ pub fn pick_seats_near(
         .chain(&long)
         .flat_map(|stretch| stretch.cells(view).iter().copied());
     let taken: HashSet<u32> = dealt.iter().copied().collect();
-    let rest: Vec<u32> = singles
+    let single_cells: Vec<u32> = singles
         .filter(|cell| !taken.contains(cell))
         .take(missing)
         .collect();
-    (rest.len() == missing).then(|| {
-        dealt.extend(rest);
+    (single_cells.len() == missing).then(|| {
+        dealt.extend(single_cells);
         dealt
     })
 }

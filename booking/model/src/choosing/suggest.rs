@@ -17,7 +17,7 @@ use crate::plans::seatmap::{PlanPoint, SeatMap};
 #[must_use]
 pub fn suggest(
     map: &SeatMap,
-    free: &dyn Fn(u32) -> bool,
+    is_free: &dyn Fn(u32) -> bool,
     refused: &[u32],
     clean: bool,
     rng: &mut impl Rng,
@@ -29,7 +29,7 @@ pub fn suggest(
             .filter(|cell| area.cells().contains(cell))
             .count();
         if units > 0 {
-            cells.extend(pick_area(map, free, area, u32::try_from(units).ok()?, rng).ok()?);
+            cells.extend(pick_area(map, is_free, area, u32::try_from(units).ok()?, rng).ok()?);
         }
     }
     let seats: Vec<u32> = refused
@@ -54,15 +54,17 @@ pub fn suggest(
         .filter_map(|cell| map.seats[*cell as usize].section)
         .collect();
     sections.dedup();
-    let mut near = wish.clone();
-    near.sections = (!sections.is_empty()).then_some(sections);
-    let good = |choice: &SeatChoice| {
+    let mut near_wish = wish.clone();
+    near_wish.sections = (!sections.is_empty()).then_some(sections);
+    let is_acceptable = |choice: &SeatChoice| {
         choice.manner != SeatArrangement::Standing
-            && (!clean || orphans_of(map, free, &choice.cells).is_empty())
+            && (!clean || orphans_of(map, is_free, &choice.cells).is_empty())
     };
-    let found = [near, wish]
-        .iter()
-        .find_map(|wish| choose(map, free, wish, 0, rng).ok().filter(good))?;
+    let found = [near_wish, wish].iter().find_map(|wish| {
+        choose(map, is_free, wish, 0, rng)
+            .ok()
+            .filter(is_acceptable)
+    })?;
     cells.extend(&found.cells);
     cells.sort_unstable();
     Some(SeatChoice {

@@ -45,18 +45,18 @@ pub struct WishSeatView<'a> {
 
 impl<'a> WishSeatView<'a> {
     /// Computes the view from the map and the free cells.
-    pub fn for_wish(map: &'a SeatMap, free: &dyn Fn(u32) -> bool, wish: &BestSeatsWish) -> Self {
+    pub fn for_wish(map: &'a SeatMap, is_free: &dyn Fn(u32) -> bool, wish: &BestSeatsWish) -> Self {
         let focus = WishFocus::for_wish(map, wish);
         let mut class = Vec::with_capacity(map.seats.len());
         let mut distance = Vec::with_capacity(map.seats.len());
         for (cell, seat) in (0..).zip(&map.seats) {
-            let seen = if free(cell) {
+            let eligibility = if is_free(cell) {
                 classify(cell, seat, wish)
             } else {
                 CellEligibility::Taken
             };
-            class.push(seen);
-            distance.push(if seen.eligible() {
+            class.push(eligibility);
+            distance.push(if eligibility.eligible() {
                 focus.distance(seat)
             } else {
                 0.0
@@ -109,11 +109,11 @@ fn classify(cell: u32, seat: &Seat, wish: &BestSeatsWish) -> CellEligibility {
     let fits = wish
         .categories
         .as_ref()
-        .is_none_or(|any| any.contains(&seat.category))
-        && wish
-            .sections
-            .as_ref()
-            .is_none_or(|any| seat.section.is_some_and(|own| any.contains(&own)))
+        .is_none_or(|categories| categories.contains(&seat.category))
+        && wish.sections.as_ref().is_none_or(|sections| {
+            seat.section
+                .is_some_and(|section| sections.contains(&section))
+        })
         && (wish.zone.is_none() || wish.zone == seat.zone)
         && wish.only.as_ref().is_none_or(|only| only.contains(cell))
         && wish

@@ -347,12 +347,12 @@ fn of_show(facts: &ShowFacts, found: &mut Vec<DriftFinding>) {
             (false, _) => {}
         }
     }
-    for (cell, (seen, claimed)) in (0_u32..).zip(facts.states.iter().zip(&claimed)) {
-        if *seen == CellState::Sold && !claimed {
+    for (cell, (cell_state, claimed)) in (0_u32..).zip(facts.states.iter().zip(&claimed)) {
+        if *cell_state == CellState::Sold && !claimed {
             unknown.push(cell);
         }
     }
-    for (kind, cells, what) in [
+    for (kind, cells, difference) in [
         (
             DriftKind::SoldOnlyInLedger,
             unsold,
@@ -377,7 +377,7 @@ fn of_show(facts: &ShowFacts, found: &mut Vec<DriftFinding>) {
             kind,
             about: DriftSubject::Show(facts.show.clone()),
             since_ms: facts.read_ms,
-            description: format!("{} cells are {what}, such as {shown:?}", cells.len()),
+            description: format!("{} cells are {difference}, such as {shown:?}", cells.len()),
         });
     }
 }

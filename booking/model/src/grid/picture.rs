@@ -210,9 +210,9 @@ impl CellPicture {
         if since == to {
             return CellChanges::None;
         }
-        let Some(seen) = since
+        let Some(since_counter) = since
             .checked_sub(self.base)
-            .filter(|seen| (self.begun..self.counter).contains(seen))
+            .filter(|since_counter| (self.begun..self.counter).contains(since_counter))
         else {
             return CellChanges::Gap;
         };
@@ -223,10 +223,12 @@ impl CellPicture {
         } else {
             0
         };
-        if seen < whole_after {
+        if since_counter < whole_after {
             return CellChanges::Gap;
         }
-        let start = self.log.partition_point(|(counter, _)| *counter <= seen);
+        let start = self
+            .log
+            .partition_point(|(counter, _)| *counter <= since_counter);
         let cells: BTreeMap<u32, u8> = self
             .log
             .range(start..)

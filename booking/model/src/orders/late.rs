@@ -71,9 +71,9 @@ pub fn seats_like(
     }
     let mut chosen = Vec::with_capacity(order.items.len());
     for (_, items) in groups {
-        let asked: Vec<u32> = items.iter().map(|item| item.held.seat).collect();
-        let free = |seat: u32| train.is_free(seat, &legs);
-        let choice = choosing::suggest(map, &free, &asked, false, rng)?;
+        let old_seats: Vec<u32> = items.iter().map(|item| item.held.seat).collect();
+        let is_free = |seat: u32| train.is_free(seat, &legs);
+        let choice = choosing::suggest(map, &is_free, &old_seats, false, rng)?;
         for (seat, item) in choice.cells.iter().zip(&items) {
             chosen.push(item_of(show, *seat, item));
         }
@@ -82,14 +82,14 @@ pub fn seats_like(
 }
 
 /// Makes the item for a seat that replaces another: same legs, same price, same traveller.
-fn item_of(show: &Show, seat: u32, like: &OrderItem) -> OrderItem {
+fn item_of(show: &Show, seat: u32, old_item: &OrderItem) -> OrderItem {
     let held = HeldSeat {
         seat,
-        ..like.held.clone()
+        ..old_item.held.clone()
     };
     OrderItem {
-        traveller: like.traveller.clone(),
-        ..order_item_for_seat(show, held, like.amount)
+        traveller: old_item.traveller.clone(),
+        ..order_item_for_seat(show, held, old_item.amount)
     }
 }
 
@@ -106,10 +106,10 @@ pub fn items_of(show: &Show, order: &Order, held_seats: &[HeldSeat]) -> Option<V
         let position = unmatched
             .iter()
             .position(|item| category_of(item.held.seat) == category)?;
-        let like = unmatched.remove(position);
+        let old_item = unmatched.remove(position);
         Some(OrderItem {
-            traveller: like.traveller.clone(),
-            ..order_item_for_seat(show, held.clone(), like.amount)
+            traveller: old_item.traveller.clone(),
+            ..order_item_for_seat(show, held.clone(), old_item.amount)
         })
     };
     held_seats.iter().map(item).collect()

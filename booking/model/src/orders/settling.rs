@@ -106,9 +106,9 @@ fn refunded(payment: &Payment, event: &ProviderEvent) -> PaymentSettlement {
     ) {
         return PaymentSettlement::nothing("out_of_order");
     }
-    let all = event.amount.amount == whole && payment.state == PaymentState::Captured;
+    let is_full_refund = event.amount.amount == whole && payment.state == PaymentState::Captured;
     PaymentSettlement {
-        payment: all.then_some(PaymentState::Refunded),
+        payment: is_full_refund.then_some(PaymentState::Refunded),
         order_event: None,
         refunded: Some(event.amount.amount),
         refunded_sum_decreased: event.amount.amount < payment.refunded,

@@ -65,15 +65,15 @@ impl PaymentLimits {
     /// Explains why nobody could ever pay this price.
     #[must_use]
     pub fn why_not(self, price: Money, refused: PaymentSumError) -> String {
-        let of = |amount| price.currency.with_amount(amount);
+        let money = |amount| price.currency.with_amount(amount);
         match refused {
             PaymentSumError::TooFine => format!(
                 "{price} is no multiple of {}, and the payment provider takes nothing else",
-                of(self.step)
+                money(self.step)
             ),
             PaymentSumError::TooLarge | PaymentSumError::TooSmall => format!(
                 "{price} is more than the {} that the payment provider takes at once",
-                of(self.largest)
+                money(self.largest)
             ),
         }
     }

@@ -179,8 +179,8 @@ impl ProviderPayment {
     #[must_use]
     pub fn events(&self, payment: &Payment) -> Vec<ProviderEvent> {
         use ProviderEventKind as K;
-        let event = |kind, amount: Money, word: &str| ProviderEvent {
-            event: format!("read_back_{word}_{}_{}", amount.amount, payment.id),
+        let event = |kind, amount: Money, id_part: &str| ProviderEvent {
+            event: format!("read_back_{id_part}_{}_{}", amount.amount, payment.id),
             kind,
             payment: payment.id.clone(),
             amount,
@@ -202,12 +202,12 @@ impl ProviderPayment {
         if payment.state.is_taken() && self.refunded < payment.refunded {
             // A refund can fail after it was reported, and then be made again. The id also contains
             // the sum that was known before, so that each of these changes has an event of its own.
-            let back = payment.amount.currency.with_amount(self.refunded);
-            let word = format!("of_{}_refunded", payment.refunded);
-            events.push(event(K::Refunded, back, &word));
+            let refunded = payment.amount.currency.with_amount(self.refunded);
+            let id_part = format!("of_{}_refunded", payment.refunded);
+            events.push(event(K::Refunded, refunded, &id_part));
         } else if self.refunded > 0 && payment.state.is_taken() {
-            let back = payment.amount.currency.with_amount(self.refunded);
-            events.push(event(K::Refunded, back, "refunded"));
+            let refunded = payment.amount.currency.with_amount(self.refunded);
+            events.push(event(K::Refunded, refunded, "refunded"));
         }
         events
     }

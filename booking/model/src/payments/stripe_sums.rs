@@ -66,12 +66,12 @@ const LARGEST_ELSEWHERE: i64 = 99_999_999;
 #[must_use]
 pub fn limits(currency: Currency) -> PaymentLimits {
     let code = currency.as_str();
-    let of = |list: &[(&str, i64)], elsewhere| {
+    let limit = |list: &[(&str, i64)], elsewhere| {
         let listed = list.iter().find(|(listed, _)| *listed == code);
         listed.map_or(elsewhere, |(_, amount)| *amount)
     };
-    let smallest = of(&SMALLEST, SMALLEST_ELSEWHERE);
-    let largest = of(&LARGEST, LARGEST_ELSEWHERE);
+    let smallest = limit(&SMALLEST, SMALLEST_ELSEWHERE);
+    let largest = limit(&LARGEST, LARGEST_ELSEWHERE);
     if SENT_WITH_TWO.contains(&code) {
         return PaymentLimits {
             smallest: (smallest + 99) / 100,
@@ -132,14 +132,14 @@ pub fn to_stripe(money: Money) -> Result<i64, StripeSumError> {
 pub fn from_stripe(amount: i64, code: &str) -> Option<Money> {
     let currency = Currency::parse(&code.to_ascii_uppercase())?;
     let code = currency.as_str();
-    let ours = if SENT_WITH_TWO.contains(&code) {
+    let own_amount = if SENT_WITH_TWO.contains(&code) {
         (amount % 100 == 0).then_some(amount / 100)?
     } else if SENT_WITH_NONE.contains(&code) {
         amount.checked_mul(100)?
     } else {
         amount
     };
-    Some(currency.with_amount(ours))
+    Some(currency.with_amount(own_amount))
 }
 
 #[cfg(test)]

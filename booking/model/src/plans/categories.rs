@@ -47,30 +47,30 @@ impl CategoryKeys {
         faults: &mut PlanFaults,
     ) {
         for (index, category) in list {
-            let spot = PlanObject::new(None, "categories", index, category);
+            let object = PlanObject::new(None, "categories", index, category);
             let Ok(number) = u16::try_from(self.indices.len()) else {
                 faults.add_fault(
-                    spot.path(),
+                    object.path(),
                     "too_many_categories",
                     "A plan has at most 65,536 categories.",
                 );
                 return;
             };
-            let Some(key) = spot.get("key").and_then(key_text) else {
+            let Some(key) = object.get("key").and_then(key_text) else {
                 faults.add_fault(
-                    spot.path(),
+                    object.path(),
                     "bad_category",
                     "The category has no key. Give it a number or a text.",
                 );
                 continue;
             };
-            let label = spot.label(faults);
+            let label = object.label(faults);
             if self.indices.insert(key.clone(), number).is_some() {
                 let message =
                     format!("The category key {key:?} occurs twice. Every category needs its own.");
-                faults.add_fault(spot.path(), "duplicate_category", message);
+                faults.add_fault(object.path(), "duplicate_category", message);
             }
-            let color = match spot.get("color") {
+            let color = match object.get("color") {
                 None => DEFAULT_COLOR,
                 Some(Value::String(color)) if is_color(color) => color,
                 Some(other) => {
@@ -78,7 +78,7 @@ impl CategoryKeys {
                         "The colour is {}; expected one like \"#87A9CD\".",
                         quote_value(other)
                     );
-                    faults.add_fault(spot.path(), "bad_color", message);
+                    faults.add_fault(object.path(), "bad_color", message);
                     continue;
                 }
             };
@@ -94,11 +94,11 @@ impl CategoryKeys {
     /// fault if the category is unknown.
     pub fn own_or_inherited(
         &self,
-        spot: &PlanObject<'_>,
+        object: &PlanObject<'_>,
         outer: InheritedCategory,
         faults: &mut PlanFaults,
     ) -> InheritedCategory {
-        let Some(key) = spot.get(self.field) else {
+        let Some(key) = object.get(self.field) else {
             return outer;
         };
         if let Some(known) = key_text(key).and_then(|key| self.indices.get(&key)) {
@@ -109,23 +109,23 @@ impl CategoryKeys {
             self.field,
             quote_value(key)
         );
-        faults.add_fault(spot.path(), "unknown_category", message);
+        faults.add_fault(object.path(), "unknown_category", message);
         InheritedCategory::Faulty
     }
 
     /// Returns the category of an object that is sold. Adds a fault if it has none.
     pub fn required(
         &self,
-        spot: &PlanObject<'_>,
+        object: &PlanObject<'_>,
         outer: InheritedCategory,
         faults: &mut PlanFaults,
     ) -> Option<u16> {
-        match self.own_or_inherited(spot, outer, faults) {
+        match self.own_or_inherited(object, outer, faults) {
             InheritedCategory::Is(category) => Some(category),
             InheritedCategory::Faulty => None,
             InheritedCategory::None => {
                 let message = "It has no category, so it can have no price. Give it one, or give one to its section.";
-                faults.add_fault(spot.path(), "no_category", message);
+                faults.add_fault(object.path(), "no_category", message);
                 None
             }
         }

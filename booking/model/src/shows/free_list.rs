@@ -105,7 +105,10 @@ impl<'s> FreeSeatList<'s> {
     pub fn rows(&self, section: usize) -> Vec<FreeRow<'s>> {
         let map = &self.show.plan.map;
         let mut rows: Vec<(Option<u32>, FreeRow)> = Vec::new();
-        for (_, seat, price) in self.seats().filter(|(own, ..)| *own == section) {
+        for (_, seat, price) in self
+            .seats()
+            .filter(|(seat_section, ..)| *seat_section == section)
+        {
             match rows.last_mut() {
                 Some((row, free)) if *row == seat.row => free.seats.push((seat, price)),
                 _ => {

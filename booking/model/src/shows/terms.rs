@@ -70,8 +70,8 @@ impl SaleTerms {
         match run {
             Some(run) => run.fare(category.key, legs),
             None => {
-                let by = |name: &str| self.prices.get(name).copied();
-                by(category.key).or_else(|| by(category.label))
+                let price_of = |name: &str| self.prices.get(name).copied();
+                price_of(category.key).or_else(|| price_of(category.label))
             }
         }
     }

@@ -37,27 +37,28 @@ impl Timetable {
     /// Returns a trip's run on a date.
     #[must_use]
     pub fn run_on_date(&self, trip: u32, date: Date) -> Option<TrainRun> {
-        let of = self.trips.get(trip as usize)?;
+        let trip_details = self.trips.get(trip as usize)?;
         let start = self.day_start(date);
-        let at = |seconds: Option<u32>| Some(add_seconds(start, seconds? + of.shift_s));
-        let calls = self.stops(of).iter().map(|stop| {
+        let moment =
+            |seconds: Option<u32>| Some(add_seconds(start, seconds? + trip_details.shift_s));
+        let calls = self.stops(trip_details).iter().map(|stop| {
             let station = &self.stations[stop.station as usize];
             StationCall {
                 station: station.code.clone(),
                 name: station.name.clone(),
-                arrives: at(stop.arrives),
-                departs: at(stop.departs),
+                arrives: moment(stop.arrives),
+                departs: moment(stop.departs),
                 at_m: u64::from(stop.at_m),
                 no_boarding: stop.no_boarding,
                 no_alighting: stop.no_alighting,
             }
         });
         Some(TrainRun {
-            train: of.train.clone(),
+            train: trip_details.train.clone(),
             date,
             time_zone: Some(self.timezone.clone()),
             calls: calls.collect(),
-            fares: Arc::new(self.fares(of)),
+            fares: Arc::new(self.fares(trip_details)),
         })
     }
 
@@ -111,8 +112,8 @@ impl Timetable {
         plan: impl Fn(usize) -> Option<(VenueId, u32)>,
     ) -> Option<Departure> {
         let (trip, date) = self.trip_of_show(id)?;
-        let of = &self.trips[trip as usize];
-        let (stock, plan_version) = plan(usize::from(of.stock))?;
+        let trip_details = &self.trips[trip as usize];
+        let (stock, plan_version) = plan(usize::from(trip_details.stock))?;
         let run = self.run_on_date(trip, date)?;
         Some(Departure {
             show: id.clone(),
@@ -120,7 +121,7 @@ impl Timetable {
             run,
             stock,
             plan_version,
-            title: self.title(of),
+            title: self.title(trip_details),
             currency: self.currency,
             terms: self.terms.clone(),
         })

@@ -80,7 +80,9 @@ impl Timetable {
             let key = (journey.first.trip, journey.first.departs);
             // The journey that arrives first is the best one with this first train. If several
             // arrive at the same time, the one with more time for the change is better.
-            let worth = |of: &TransferJourney| (-of.second.arrives.as_second(), of.change_s());
+            let worth = |journey: &TransferJourney| {
+                (-journey.second.arrives.as_second(), journey.change_s())
+            };
             match best.get(&key) {
                 Some(known) if worth(known) >= worth(&journey) => {}
                 _ => _ = best.insert(key, journey),
@@ -99,17 +101,17 @@ impl Timetable {
         date: Date,
         days: &mut ServiceDayStarts<'_>,
     ) -> Vec<TrainRide> {
-        let of = &self.trips[trip as usize];
-        let stops = self.stops(of);
+        let trip_details = &self.trips[trip as usize];
+        let stops = self.stops(trip_details);
         let mut rides = Vec::new();
         let mut boards: Option<(u16, Date, u32)> = None;
         let mut reached = HashSet::new();
         for (stop, at) in stops.iter().zip(0_u16..) {
             if stop.station == from && !stop.no_boarding {
                 let Some(departs) = stop.departs else { break };
-                let departs = departs + of.shift_s;
+                let departs = departs + trip_details.shift_s;
                 let began = add_days(date, -i64::from(departs / DAY_S));
-                let runs = self.services[of.service as usize].runs_on(began);
+                let runs = self.services[trip_details.service as usize].runs_on(began);
                 boards = runs.then_some((at, began, departs));
                 reached.clear();
                 continue;
@@ -132,7 +134,7 @@ impl Timetable {
                 date: began,
                 legs: start..at,
                 departs: add_seconds(day, departs),
-                arrives: add_seconds(day, arrives + of.shift_s),
+                arrives: add_seconds(day, arrives + trip_details.shift_s),
             });
         }
         rides
@@ -150,15 +152,17 @@ impl Timetable {
         let mut onward: HashMap<u32, Vec<TrainRide>> = HashMap::new();
         let trips = self.trips_by_station.get(to as usize).into_iter().flatten();
         for trip in trips {
-            let of = &self.trips[*trip as usize];
-            let stops = self.stops(of);
+            let trip_details = &self.trips[*trip as usize];
+            let stops = self.stops(trip_details);
             let mut ends: Option<(u16, u32)> = None;
             let mut seen = HashSet::new();
             for at in (0..stops.len()).rev() {
                 let stop = &stops[at];
                 let at = u16::try_from(at).unwrap_or(u16::MAX);
                 if stop.station == to && !stop.no_alighting {
-                    ends = stop.arrives.map(|arrives| (at, arrives + of.shift_s));
+                    ends = stop
+                        .arrives
+                        .map(|arrives| (at, arrives + trip_details.shift_s));
                     seen.clear();
                     continue;
                 }
@@ -171,10 +175,10 @@ impl Timetable {
                 if !seen.insert(stop.station) {
                     continue;
                 }
-                let departs = departs + of.shift_s;
+                let departs = departs + trip_details.shift_s;
                 for leaves in [date, add_days(date, 1)] {
                     let began = add_days(leaves, -i64::from(departs / DAY_S));
-                    if !self.services[of.service as usize].runs_on(began) {
+                    if !self.services[trip_details.service as usize].runs_on(began) {
                         continue;
                     }
                     let day = days.day_start(began);
@@ -197,14 +201,19 @@ impl Timetable {
 
 /// Returns the fastest journeys. A journey is left out if another one leaves no earlier and arrives
 /// no later.
-fn fastest(mut all: Vec<TransferJourney>) -> Vec<TransferJourney> {
-    let order = |of: &TransferJourney| {
-        let leaves = std::cmp::Reverse(of.first.departs);
-        (leaves, of.second.arrives, of.first.trip, of.second.trip)
+fn fastest(mut journeys: Vec<TransferJourney>) -> Vec<TransferJourney> {
+    let order = |journey: &TransferJourney| {
+        let leaves = std::cmp::Reverse(journey.first.departs);
+        (
+            leaves,
+            journey.second.arrives,
+            journey.first.trip,
+            journey.second.trip,
+        )
     };
-    all.sort_by_key(order);
+    journeys.sort_by_key(order);
     let mut earliest = None;
-    all.retain(|journey| {
+    journeys.retain(|journey| {
         let arrives = journey.second.arrives;
         let better = earliest.is_none_or(|earliest| arrives < earliest);
         if better {
@@ -212,7 +221,7 @@ fn fastest(mut all: Vec<TransferJourney>) -> Vec<TransferJourney> {
         }
         better
     });
-    all.sort_by_key(|journey| (journey.duration_s(), journey.first.departs));
-    all.truncate(JOURNEYS_MAX);
-    all
+    journeys.sort_by_key(|journey| (journey.duration_s(), journey.first.departs));
+    journeys.truncate(JOURNEYS_MAX);
+    journeys
 }

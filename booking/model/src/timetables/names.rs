@@ -29,16 +29,16 @@ pub fn slug(name: &str, chars_max: usize) -> String {
         }
     }
     let text = text.trim_end_matches('-');
-    let whole = |char: char| char.is_ascii_alphanumeric() || !char.is_alphanumeric();
-    if !text.is_empty() && text.len() <= chars_max && name.chars().all(whole) {
+    let is_kept = |char: char| char.is_ascii_alphanumeric() || !char.is_alphanumeric();
+    if !text.is_empty() && text.len() <= chars_max && name.chars().all(is_kept) {
         return text.to_owned();
     }
     let digest = hex::encode(&Sha256::digest(name)[..4]);
-    let kept = &text[..text.len().min(chars_max - digest.len() - 1)];
-    if kept.is_empty() {
+    let beginning = &text[..text.len().min(chars_max - digest.len() - 1)];
+    if beginning.is_empty() {
         return digest;
     }
-    format!("{}-{digest}", kept.trim_end_matches('-'))
+    format!("{}-{digest}", beginning.trim_end_matches('-'))
 }
 
 pub(super) fn by_train(trips: &[Trip]) -> Result<HashMap<String, Vec<u32>>, TimetableError> {
@@ -64,8 +64,8 @@ impl Timetable {
     /// train run on that date, the trip's id is appended.
     #[must_use]
     pub fn show_id(&self, trip: u32, date: Date) -> Option<ShowId> {
-        let of = self.trips.get(trip as usize)?;
-        let train = slug(&of.train, TRAIN_MAX);
+        let trip_details = self.trips.get(trip as usize)?;
+        let train = slug(&trip_details.train, TRAIN_MAX);
         let runs = |at: &&u32| {
             let trip = &self.trips[**at as usize];
             self.services[trip.service as usize].runs_on(date)
@@ -74,7 +74,7 @@ impl Timetable {
         let id = if alone {
             format!("{train}-{date}")
         } else {
-            format!("{train}-{date}-{}", slug(&of.id, TRIP_MAX))
+            format!("{train}-{date}-{}", slug(&trip_details.id, TRIP_MAX))
         };
         id.parse().ok()
     }

@@ -35,7 +35,7 @@ impl Timetable {
             if !patterns.iter().any(|pattern| may_name(pattern, train)) {
                 continue;
             }
-            let whole: Vec<u32> = trips
+            let seat_counts: Vec<u32> = trips
                 .iter()
                 .map(|trip| self.seats_from(&self.trips[*trip as usize], 0))
                 .collect();
@@ -44,22 +44,26 @@ impl Timetable {
                     let service = self.trips[trip as usize].service;
                     self.services[service as usize].runs_on(*date)
                 };
-                for (trip, whole) in trips.iter().zip(&whole).filter(|(trip, _)| runs(**trip)) {
+                for (trip, seat_count) in trips
+                    .iter()
+                    .zip(&seat_counts)
+                    .filter(|(trip, _)| runs(**trip))
+                {
                     let Some(show) = self.show_id(*trip, *date) else {
                         continue;
                     };
-                    let named = |pattern: &String| matches(pattern, show.as_str());
-                    if !patterns.iter().any(named) {
+                    let is_named = |pattern: &String| matches(pattern, show.as_str());
+                    if !patterns.iter().any(is_named) {
                         continue;
                     }
-                    let of = &self.trips[*trip as usize];
-                    let free = match self.next_call(of, *start, now_ms) {
-                        Some(0) => *whole,
-                        Some(call) => self.seats_from(of, call),
+                    let trip_details = &self.trips[*trip as usize];
+                    let free = match self.next_call(trip_details, *start, now_ms) {
+                        Some(0) => *seat_count,
+                        Some(call) => self.seats_from(trip_details, call),
                         None => 0,
                     };
                     if free > 0 || *date >= today {
-                        let gone = whole - free;
+                        let gone = seat_count - free;
                         each(DepartureOnSale { show, free, gone });
                     }
                 }

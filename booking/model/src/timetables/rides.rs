@@ -41,15 +41,15 @@ impl Timetable {
     /// Lists the trips that call at both stations, in either direction.
     fn calling_at_both(&self, from: u32, to: u32) -> impl Iterator<Item = u32> {
         let empty: &[u32] = &[];
-        let of = |station: u32| {
+        let trips_calling_at = |station: u32| {
             self.trips_by_station
                 .get(station as usize)
                 .map_or(empty, |all| all)
         };
-        let (few, many) = if of(from).len() <= of(to).len() {
-            (of(from), of(to))
+        let (few, many) = if trips_calling_at(from).len() <= trips_calling_at(to).len() {
+            (trips_calling_at(from), trips_calling_at(to))
         } else {
-            (of(to), of(from))
+            (trips_calling_at(to), trips_calling_at(from))
         };
         few.iter()
             .copied()
@@ -65,8 +65,8 @@ impl Timetable {
         date: Date,
         days: &mut ServiceDayStarts<'_>,
     ) -> Vec<TrainRide> {
-        let of = &self.trips[trip as usize];
-        let stops = self.stops(of);
+        let trip_details = &self.trips[trip as usize];
+        let stops = self.stops(trip_details);
         let calls = stops.iter().map(|stop| RideCall {
             station: stop.station,
             boards: !stop.no_boarding,
@@ -74,10 +74,10 @@ impl Timetable {
         });
         let rides = rides_between(calls, from, to).into_iter();
         let on_date = rides.filter_map(|legs| {
-            let departs = stops[usize::from(legs.start)].departs? + of.shift_s;
-            let arrives = stops[usize::from(legs.end)].arrives? + of.shift_s;
+            let departs = stops[usize::from(legs.start)].departs? + trip_details.shift_s;
+            let arrives = stops[usize::from(legs.end)].arrives? + trip_details.shift_s;
             let began = add_days(date, -i64::from(departs / DAY_S));
-            if !self.services[of.service as usize].runs_on(began) {
+            if !self.services[trip_details.service as usize].runs_on(began) {
                 return None;
             }
             let start = days.day_start(began);

@@ -49,7 +49,11 @@ pub(super) fn search_terms(stations: &[Station], trip_counts: &[usize]) -> Vec<S
             code: station.code.to_lowercase(),
             name: SearchText::new(&station.name),
             other_names: other_names(station).map(SearchText::new).collect(),
-            short: station.short.iter().map(|of| of.to_lowercase()).collect(),
+            short: station
+                .short
+                .iter()
+                .map(|name| name.to_lowercase())
+                .collect(),
             trip_count: *trip_count,
         });
     terms.collect()
@@ -117,21 +121,21 @@ impl StationSearchTerms {
             return code_begins;
         }
         let whole = typed.text.joined();
-        let of_own = match self.name.match_exactly(&typed.text) {
+        let own_name_rank = match self.name.match_exactly(&typed.text) {
             Some(MatchedPart::Whole) => Some(0),
             Some(_) if self.name.joined().starts_with(whole) => Some(2),
             Some(_) => Some(3),
             None => None,
         };
-        let of_other = |name: &SearchText| match name.match_exactly(&typed.text)? {
+        let rank_of_other = |name: &SearchText| match name.match_exactly(&typed.text)? {
             MatchedPart::Whole => Some(1),
             _ => Some(3),
         };
-        let of_others = self.other_names.iter().filter_map(of_other).min();
+        let other_name_rank = self.other_names.iter().filter_map(rank_of_other).min();
         let contains = |name: &SearchText| name.joined().contains(whole);
         let contained = self.names().any(contains).then_some(4);
-        let all = [of_own, of_others, code_begins, contained];
-        all.into_iter().flatten().min()
+        let ranks = [own_name_rank, other_name_rank, code_begins, contained];
+        ranks.into_iter().flatten().min()
     }
 
     /// Returns how many edits turn what was typed into a name of the station or a part of it.
@@ -151,10 +155,10 @@ impl Timetable {
     #[must_use]
     pub fn station(&self, code_or_name: &str) -> Option<u32> {
         let text = code_or_name.trim();
-        let code = |text: &str| self.by_code.get(text).copied();
-        code(text)
-            .or_else(|| code(&text.to_uppercase()))
-            .or_else(|| code(&text.to_lowercase()))
+        let find_code = |text: &str| self.by_code.get(text).copied();
+        find_code(text)
+            .or_else(|| find_code(&text.to_uppercase()))
+            .or_else(|| find_code(&text.to_lowercase()))
             .or_else(|| self.by_name.get(text).copied())
             .or_else(|| {
                 let plain = SearchText::new(text);
@@ -224,18 +228,18 @@ impl Timetable {
         }
         let typed = TypedName::new(typed);
         let typed = [pairs(&typed.lower), pairs(typed.text.joined())];
-        let mut like: Vec<(u32, u32)> = Vec::new();
+        let mut similar: Vec<(u32, u32)> = Vec::new();
         for (terms, at) in self.search_terms.iter().zip(0..) {
             let names = terms.names().map(SearchText::joined);
             let names = names.chain(std::iter::once(terms.code.as_str())).map(pairs);
             let likeness = names.map(|name| typed.each_ref().map(|typed| likeness(typed, &name)));
             let best = likeness.flatten().max().unwrap_or(0);
             if best >= 300 {
-                like.push((best, at));
+                similar.push((best, at));
             }
         }
-        like.sort_unstable_by_key(|(likeness, at)| (std::cmp::Reverse(*likeness), *at));
-        let best = like.into_iter().take(SUGGESTED_MAX);
+        similar.sort_unstable_by_key(|(likeness, at)| (std::cmp::Reverse(*likeness), *at));
+        let best = similar.into_iter().take(SUGGESTED_MAX);
         best.map(|(_, at)| at).collect()
     }
 }
@@ -253,6 +257,6 @@ fn pairs(text: &str) -> HashSet<(char, char)> {
 /// Returns the Sørensen–Dice coefficient of two sets, in thousandths.
 fn likeness(one: &HashSet<(char, char)>, other: &HashSet<(char, char)>) -> u32 {
     let common = one.intersection(other).count() * 2_000;
-    let all = (one.len() + other.len()).max(1);
-    u32::try_from(common / all).unwrap_or(0)
+    let pair_count = (one.len() + other.len()).max(1);
+    u32::try_from(common / pair_count).unwrap_or(0)
 }

@@ -87,15 +87,18 @@ impl RollingStock {
     /// Returns how many seats a class has.
     #[must_use]
     pub fn capacity(&self, class: &str) -> u32 {
-        let of_class = self.carriages.iter().filter(|of| of.class == class);
-        of_class.fold(0, |sum, of| sum.saturating_add(of.capacity()))
+        let of_class = self
+            .carriages
+            .iter()
+            .filter(|carriage| carriage.class == class);
+        of_class.fold(0, |sum, carriage| sum.saturating_add(carriage.capacity()))
     }
 
     /// Returns the number of all seats.
     #[must_use]
     pub fn seat_count(&self) -> u32 {
-        let all = self.carriages.iter().map(Carriage::capacity);
-        all.fold(0, u32::saturating_add)
+        let capacities = self.carriages.iter().map(Carriage::capacity);
+        capacities.fold(0, u32::saturating_add)
     }
 
     /// Makes the seating plan. `3-12F` is seat F of row 12 in carriage 3. The train lies along x,
@@ -112,7 +115,7 @@ impl RollingStock {
         };
         let mut x = 0.0;
         for carriage in &self.carriages {
-            let class = classes.iter().position(|of| of.key == carriage.class);
+            let class = classes.iter().position(|class| class.key == carriage.class);
             let class = class.and_then(|at| u16::try_from(at).ok());
             let class = class.ok_or(SeatMapError::Dangling {
                 what: "class of carriage",

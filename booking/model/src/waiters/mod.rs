@@ -191,11 +191,11 @@ impl Waiter {
     /// after the party joined.
     #[must_use]
     pub fn time_over(&self, sale: PartySaleEnd, now_ms: i64) -> Option<WaitEndReason> {
-        let over = match sale {
+        let sale_end_reason = match sale {
             PartySaleEnd::Leaves(at_ms) => (at_ms <= now_ms).then_some(WaitEndReason::Departed),
             PartySaleEnd::Ends(at_ms) => (at_ms <= now_ms).then_some(WaitEndReason::SalesEnded),
         };
-        over.or_else(|| (self.until_ms <= now_ms).then_some(WaitEndReason::TimeOver))
+        sale_end_reason.or_else(|| (self.until_ms <= now_ms).then_some(WaitEndReason::TimeOver))
     }
 
     /// Returns until when the party waits, as known now, in milliseconds since the epoch.

@@ -92,9 +92,9 @@ impl WaitlistParty {
     /// that the wish names. If the show has only standing areas, every party is assumed to accept
     /// standing.
     #[must_use]
-    pub fn resolve_wish(&self, house: ShowLayout<'_>) -> Option<PartyWish> {
-        let map = house.map;
-        if let Some(run) = house.run {
+    pub fn resolve_wish(&self, layout: ShowLayout<'_>) -> Option<PartyWish> {
+        let map = layout.map;
+        if let Some(run) = layout.run {
             let stretch = self.stretch.as_ref()?;
             let party = rail::TrainParty {
                 quantity: self.quantity,
@@ -129,26 +129,26 @@ impl WaitlistParty {
     #[must_use]
     pub fn may_be_served(
         &self,
-        house: ShowLayout<'_>,
+        layout: ShowLayout<'_>,
         states: &[CellState],
         rng: &mut impl Rng,
     ) -> bool {
-        self.can_be_seated(house, &with_held_freed(states), rng)
+        self.can_be_seated(layout, &with_held_freed(states), rng)
     }
 
     /// Returns whether the free seats are enough for the party.
     pub(super) fn can_be_seated(
         &self,
-        house: ShowLayout<'_>,
+        layout: ShowLayout<'_>,
         states: &[CellState],
         rng: &mut impl Rng,
     ) -> bool {
-        match self.resolve_wish(house) {
+        match self.resolve_wish(layout) {
             None => false,
             Some(PartyWish::Stretch(party, legs)) => {
-                rail::has_enough_seats(&house.train(states), &legs, party)
+                rail::has_enough_seats(&layout.train(states), &legs, party)
             }
-            Some(wanted) => wanted.choose_seats(house, states, rng).is_some(),
+            Some(wanted) => wanted.choose_seats(layout, states, rng).is_some(),
         }
     }
 }
@@ -166,17 +166,17 @@ impl PartyWish {
     /// Chooses the best of the free seats. Returns `None` if there are too few.
     pub(super) fn choose_seats(
         &self,
-        house: ShowLayout<'_>,
+        layout: ShowLayout<'_>,
         states: &[CellState],
         rng: &mut impl Rng,
     ) -> Option<PartySeats> {
         let (choice, legs) = match self {
             Self::Seats(wish) => {
-                let free = |seat: u32| states.get(seat as usize) == Some(&CellState::Free);
-                (choosing::choose(house.map, &free, wish, 0, rng), 0..1)
+                let is_free = |seat: u32| states.get(seat as usize) == Some(&CellState::Free);
+                (choosing::choose(layout.map, &is_free, wish, 0, rng), 0..1)
             }
             Self::Stretch(party, legs) => {
-                let train = house.train(states);
+                let train = layout.train(states);
                 (rail::choose(&train, legs, *party, 0, rng), legs.clone())
             }
         };

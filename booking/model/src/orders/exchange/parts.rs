@@ -62,16 +62,16 @@ fn gained_and_lost_legs(
     (gained, lost)
 }
 
-/// Returns the parts of `from` that are not in `what`.
-fn without(from: &Range<u16>, what: &Range<u16>) -> Vec<Range<u16>> {
-    let before = from.start..from.end.min(what.start);
-    let after = from.start.max(what.end)..from.end;
+/// Returns the parts of `from` that are not in `removed`.
+fn without(from: &Range<u16>, removed: &Range<u16>) -> Vec<Range<u16>> {
+    let before = from.start..from.end.min(removed.start);
+    let after = from.start.max(removed.end)..from.end;
     let mut pieces: Vec<Range<u16>> = [before, after]
         .into_iter()
         .filter(|legs| !legs.is_empty())
         .collect();
     // If the two do not overlap, all of `from` remains, even if it is empty.
-    if from.end <= what.start || what.end <= from.start {
+    if from.end <= removed.start || removed.end <= from.start {
         pieces = vec![from.clone()];
     }
     pieces

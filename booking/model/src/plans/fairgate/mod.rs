@@ -116,22 +116,22 @@ impl FairgateReader {
         Some(PlanStage { label, points })
     }
 
-    fn read_section(&mut self, spot: &PlanObject<'_>) {
+    fn read_section(&mut self, object: &PlanObject<'_>) {
         let known = ["label", "category", "outline", "rows", "areas"];
-        spot.refuse_unknown(&known, &mut self.faults);
-        let label = spot.label(&mut self.faults);
+        object.refuse_unknown(&known, &mut self.faults);
+        let label = object.label(&mut self.faults);
         if let Some(first) = label.and_then(|label| self.sections.get(label)) {
             let message = format!(
                 "The section's label is already that of {first}. Every section needs its own."
             );
             self.faults
-                .add_fault(spot.path(), "duplicate_section", message);
+                .add_fault(object.path(), "duplicate_section", message);
         }
         let scope = FairgateScope {
             prefix: label.map(|label| format!("{label}-")).unwrap_or_default(),
             section: label.map(|label| self.draft.section(label)),
             category: self.categories.own_or_inherited(
-                spot,
+                object,
                 InheritedCategory::None,
                 &mut self.faults,
             ),
@@ -139,42 +139,42 @@ impl FairgateReader {
         if let Some(label) = label {
             self.sections
                 .entry(label.to_owned())
-                .or_insert_with(|| spot.path());
+                .or_insert_with(|| object.path());
         }
-        let outline = spot.corners("outline", &mut self.faults);
+        let outline = object.corners("outline", &mut self.faults);
         if let (Some(section), Some(points)) = (scope.section, outline) {
             let outline = SectionOutline { section, points };
             self.draft.parts.outlines.push(outline);
         }
-        self.read_content(spot, Some(spot), &scope);
+        self.read_content(object, Some(object), &scope);
     }
 
     /// Reads the rows and areas of the document or of a section.
     fn read_content(
         &mut self,
-        spot: &PlanObject<'_>,
+        object: &PlanObject<'_>,
         within: Option<&PlanObject<'_>>,
         scope: &FairgateScope,
     ) {
-        for (index, row) in spot.list_objects("rows", &mut self.faults) {
+        for (index, row) in object.list_objects("rows", &mut self.faults) {
             self.read_row(&PlanObject::new(within, "rows", index, row), scope);
         }
-        for (index, area) in spot.list_objects("areas", &mut self.faults) {
+        for (index, area) in object.list_objects("areas", &mut self.faults) {
             self.read_area(&PlanObject::new(within, "areas", index, area), scope);
         }
     }
 
-    fn read_area(&mut self, spot: &PlanObject<'_>, scope: &FairgateScope) {
+    fn read_area(&mut self, object: &PlanObject<'_>, scope: &FairgateScope) {
         let known = ["label", "category", "capacity", "center"];
-        spot.refuse_unknown(&known, &mut self.faults);
-        let label = spot.label(&mut self.faults);
+        object.refuse_unknown(&known, &mut self.faults);
+        let label = object.label(&mut self.faults);
         let category = self
             .categories
-            .required(spot, scope.category, &mut self.faults);
-        let capacity = spot.capacity(&mut self.faults);
-        let center = spot
+            .required(object, scope.category, &mut self.faults);
+        let capacity = object.capacity(&mut self.faults);
+        let center = object
             .required_pair("center", &mut self.faults)
-            .and_then(|at| placed(|| spot.path_to("center"), at, &mut self.faults));
+            .and_then(|at| placed(|| object.path_to("center"), at, &mut self.faults));
         let (Some(label), Some(category), Some(capacity), Some(center)) =
             (label, category, capacity, center)
         else {
@@ -182,7 +182,7 @@ impl FairgateReader {
         };
         if !self
             .draft
-            .count_units(capacity as usize, || spot.path(), &mut self.faults)
+            .count_units(capacity as usize, || object.path(), &mut self.faults)
         {
             return;
         }
@@ -210,6 +210,6 @@ impl FairgateReader {
             center,
         };
         self.draft
-            .add_area(area, &unit, &spot.path(), &mut self.faults);
+            .add_area(area, &unit, &object.path(), &mut self.faults);
     }
 }

@@ -49,17 +49,17 @@ impl FlaggedSeats {
 }
 
 impl FairgateReader {
-    pub(super) fn read_row(&mut self, spot: &PlanObject<'_>, scope: &FairgateScope) {
-        spot.refuse_unknown(&ROW_FIELDS, &mut self.faults);
-        let label = spot.label(&mut self.faults);
+    pub(super) fn read_row(&mut self, object: &PlanObject<'_>, scope: &FairgateScope) {
+        object.refuse_unknown(&ROW_FIELDS, &mut self.faults);
+        let label = object.label(&mut self.faults);
         let category = self
             .categories
-            .required(spot, scope.category, &mut self.faults);
-        let Some(places) = self.row_places(spot) else {
+            .required(object, scope.category, &mut self.faults);
+        let Some(places) = self.row_places(object) else {
             return;
         };
         let flags = ["accessible", "companion", "restricted_view"]
-            .map(|flag| self.flagged_seats(spot, flag, &places));
+            .map(|flag| self.flagged_seats(object, flag, &places));
         let Some(label) = label else {
             return;
         };
@@ -67,7 +67,7 @@ impl FairgateReader {
             u32::try_from(self.draft.parts.rows.len()).expect("a text has fewer than 2^32 rows");
         let mut cells = Vec::with_capacity(places.len());
         for (index, (number, place)) in places.into_iter().enumerate() {
-            let at = || spot.path_to(&format!("seats[{index}] {number:?}"));
+            let at = || object.path_to(&format!("seats[{index}] {number:?}"));
             let point = placed(at, place, &mut self.faults);
             let label = format!("{}{label}-{number}", scope.prefix);
             let (Some(category), Some(PlanPoint { x, y })) = (category, point) else {
@@ -102,13 +102,13 @@ impl FairgateReader {
     }
 
     /// Returns the numbers and positions of the row's seats.
-    fn row_places(&mut self, spot: &PlanObject<'_>) -> Option<Vec<NumberedPlace>> {
-        let lined = LINE_FIELDS.iter().find(|field| spot.get(field).is_some());
-        let (code, message) = match (spot.get("seats"), lined) {
+    fn row_places(&mut self, object: &PlanObject<'_>) -> Option<Vec<NumberedPlace>> {
+        let lined = LINE_FIELDS.iter().find(|field| object.get(field).is_some());
+        let (code, message) = match (object.get("seats"), lined) {
             (Some(Value::Array(seats)), None) if !seats.is_empty() => {
-                return self.listed_places(spot, seats);
+                return self.listed_places(object, seats);
             }
-            (None, Some(_)) => return self.lined_places(spot),
+            (None, Some(_)) => return self.lined_places(object),
             (Some(_), Some(field)) => (
                 "bad_row",
                 format!(
@@ -128,19 +128,19 @@ impl FairgateReader {
                 ),
             ),
         };
-        self.faults.add_fault(spot.path(), code, message);
+        self.faults.add_fault(object.path(), code, message);
         None
     }
 
     /// Reads seats that are listed as `[number, x, y]`.
     fn listed_places(
         &mut self,
-        spot: &PlanObject<'_>,
+        object: &PlanObject<'_>,
         seats: &[Value],
     ) -> Option<Vec<NumberedPlace>> {
         if !self
             .draft
-            .count_units(seats.len(), || spot.path(), &mut self.faults)
+            .count_units(seats.len(), || object.path(), &mut self.faults)
         {
             return None;
         }
@@ -156,7 +156,7 @@ impl FairgateReader {
                     "Expected [number, x, y]: a whole number or a short text, and two numbers between ±{COORDINATE_MAX}."
                 );
                 self.faults.add_fault(
-                    spot.path_to(&format!("seats[{index}]")),
+                    object.path_to(&format!("seats[{index}]")),
                     "bad_seat",
                     message,
                 );
@@ -167,30 +167,30 @@ impl FairgateReader {
     }
 
     /// Places the seats of a row on its line, and numbers them.
-    fn lined_places(&mut self, spot: &PlanObject<'_>) -> Option<Vec<NumberedPlace>> {
+    fn lined_places(&mut self, object: &PlanObject<'_>) -> Option<Vec<NumberedPlace>> {
         let largest = i64::try_from(PLAN_SEATS_MAX).unwrap_or(i64::MAX);
-        if spot.get("count").is_none() {
+        if object.get("count").is_none() {
             let message = "The row has no `count`, so nobody knows how many seats it has.";
-            self.faults.add_fault(spot.path(), "bad_number", message);
+            self.faults.add_fault(object.path(), "bad_number", message);
         }
-        let count = spot.whole("count", 0, 1..=largest, &mut self.faults);
-        let first = spot.whole("first", 1, 0..=SEAT_NUMBER_MAX, &mut self.faults);
-        let step = spot.whole("step", 1, -STEP_MAX..=STEP_MAX, &mut self.faults);
-        let line = self.row_line(spot, count.is_none_or(|count| count > 1));
+        let count = object.whole("count", 0, 1..=largest, &mut self.faults);
+        let first = object.whole("first", 1, 0..=SEAT_NUMBER_MAX, &mut self.faults);
+        let step = object.whole("step", 1, -STEP_MAX..=STEP_MAX, &mut self.faults);
+        let line = self.row_line(object, count.is_none_or(|count| count > 1));
         let (count, first, step) = (count.filter(|count| *count > 0)?, first?, step?);
         let last = first + step * (count - 1);
         if count > 1 && (step == 0 || !(0..=SEAT_NUMBER_MAX).contains(&last)) {
             let message = format!(
                 "With `first` {first} and `step` {step}, the {count} seats do not get numbers that all differ and are between 0 and {SEAT_NUMBER_MAX}."
             );
-            self.faults.add_fault(spot.path(), "bad_number", message);
+            self.faults.add_fault(object.path(), "bad_number", message);
             return None;
         }
         let line = line?;
         let seats = u32::try_from(count).expect("the bounds above are far below 2^32");
         if !self
             .draft
-            .count_units(seats as usize, || spot.path(), &mut self.faults)
+            .count_units(seats as usize, || object.path(), &mut self.faults)
         {
             return None;
         }
@@ -199,14 +199,14 @@ impl FairgateReader {
     }
 
     /// Reads the line on which the seats of a row stand. A single seat needs no end point.
-    fn row_line(&mut self, spot: &PlanObject<'_>, needs_end: bool) -> Option<RowLine> {
-        let from = spot.required_pair("from", &mut self.faults);
+    fn row_line(&mut self, object: &PlanObject<'_>, needs_end: bool) -> Option<RowLine> {
+        let from = object.required_pair("from", &mut self.faults);
         let to = if needs_end {
-            spot.required_pair("to", &mut self.faults)
+            object.required_pair("to", &mut self.faults)
         } else {
-            spot.pair("to", &mut self.faults).or(from)
+            object.pair("to", &mut self.faults).or(from)
         };
-        let bend = spot.number("bend", 0.0, &mut self.faults);
+        let bend = object.number("bend", 0.0, &mut self.faults);
         let line = RowLine {
             from: from?,
             to: to?,
@@ -215,7 +215,7 @@ impl FairgateReader {
         let length = line.length();
         if needs_end && length == 0.0 {
             let message = "`from` and `to` are the same point, so all seats would be in one place.";
-            self.faults.add_fault(spot.path(), "bad_row", message);
+            self.faults.add_fault(object.path(), "bad_row", message);
             return None;
         }
         if line.bend.abs() > length / 2.0 {
@@ -224,7 +224,7 @@ impl FairgateReader {
                 line.bend,
                 length / 2.0
             );
-            self.faults.add_fault(spot.path(), "bad_bend", message);
+            self.faults.add_fault(object.path(), "bad_bend", message);
             return None;
         }
         Some(line)
@@ -234,12 +234,12 @@ impl FairgateReader {
     /// numbers.
     fn flagged_seats(
         &mut self,
-        spot: &PlanObject<'_>,
+        object: &PlanObject<'_>,
         flag: &str,
         places: &[NumberedPlace],
     ) -> FlaggedSeats {
         let mut flagged = HashSet::new();
-        match spot.get(flag) {
+        match object.get(flag) {
             Some(Value::Bool(true)) => return FlaggedSeats::All,
             None | Some(Value::Bool(false)) => {}
             Some(Value::Array(listed)) => {
@@ -252,7 +252,7 @@ impl FairgateReader {
                             flagged.insert(number);
                         }
                         None => self.faults.add_fault(
-                            spot.path_to(&format!("{flag}[{index}]")),
+                            object.path_to(&format!("{flag}[{index}]")),
                             "unknown_seat",
                             format!(
                                 "{} is not the number of a seat in this row.",
@@ -263,7 +263,7 @@ impl FairgateReader {
                 }
             }
             Some(other) => self.faults.add_fault(
-                spot.path_to(flag),
+                object.path_to(flag),
                 "bad_flag",
                 format!(
                     "`{flag}` is {}; expected a list of numbers of seats, or true for all.",

@@ -74,10 +74,10 @@ impl<'a> PlanObject<'a> {
             }
             _ => String::new(),
         };
-        let own = format!("{}[{index}]{label}", self.noun);
+        let own_path = format!("{}[{index}]{label}", self.noun);
         match self.within {
-            Some(outer) => outer.path_to(&own),
-            None => own,
+            Some(outer) => outer.path_to(&own_path),
+            None => own_path,
         }
     }
 

@@ -27,32 +27,34 @@ pub fn bench_cells<'a>(parts: &'a SeatMapParts, bench: &SeatBench) -> &'a [u32] 
 /// Cuts rows at their aisles. Tables are not cut: their chairs are not in a straight line, but
 /// belong together.
 pub fn benches(parts: &SeatMapParts) -> Vec<SeatBench> {
-    let at = |cell: u32| &parts.seats[cell as usize];
+    let seat = |cell: u32| &parts.seats[cell as usize];
     let gaps = |row: &SeatingRow| -> Vec<f32> {
         row.cells
             .windows(2)
-            .map(|pair| (at(pair[0]).x - at(pair[1]).x).hypot(at(pair[0]).y - at(pair[1]).y))
+            .map(|pair| {
+                (seat(pair[0]).x - seat(pair[1]).x).hypot(seat(pair[0]).y - seat(pair[1]).y)
+            })
             .collect()
     };
-    let house = usual(&parts.rows.iter().flat_map(gaps).collect::<Vec<f32>>());
+    let house_gap = usual(&parts.rows.iter().flat_map(gaps).collect::<Vec<f32>>());
     let mut found = Vec::with_capacity(parts.rows.len());
     for (number, row) in (0..).zip(&parts.rows) {
         let gaps = gaps(row);
         let is_table = row
             .cells
             .first()
-            .is_some_and(|cell| at(*cell).kind == SeatKind::Table);
+            .is_some_and(|cell| seat(*cell).kind == SeatKind::Table);
         // Two or three chairs do not show the usual spacing, because one of their gaps may be the
         // aisle itself. For them, the usual spacing is at most that of the house.
-        let own = if gaps.len() < 3 {
-            usual(&gaps).min(house)
+        let usual_gap = if gaps.len() < 3 {
+            usual(&gaps).min(house_gap)
         } else {
             usual(&gaps)
         };
         let widest = if is_table {
             f32::INFINITY
         } else {
-            own * AISLE_GAP
+            usual_gap * AISLE_GAP
         };
         let mut start = 0;
         for (end, gap) in (1..).zip(&gaps) {

@@ -325,7 +325,8 @@ impl SeatMap {
     /// Returns the category with this key or, if there is none, with this label.
     #[must_use]
     pub fn category_index(&self, key_or_label: &str) -> Option<u16> {
-        let found = |is: &dyn Fn(&PriceCategory) -> bool| self.categories.iter().position(is);
+        let found =
+            |matches: &dyn Fn(&PriceCategory) -> bool| self.categories.iter().position(matches);
         found(&|category| category.key == key_or_label)
             .or_else(|| found(&|category| category.label == key_or_label))
             .and_then(|at| u16::try_from(at).ok())
@@ -372,12 +373,12 @@ impl SeatMap {
     /// same category.
     #[must_use]
     pub fn keeps(&self, other: &Self, seat: u32) -> bool {
-        let of = |map: &Self| {
+        let label_and_category = |map: &Self| {
             let seat = map.seats.get(seat as usize)?;
             let category = map.categories.get(usize::from(seat.category))?;
             Some((seat.label.clone(), category.key.clone()))
         };
-        of(self).is_some() && of(self) == of(other)
+        label_and_category(self).is_some() && label_and_category(self) == label_and_category(other)
     }
 }
 

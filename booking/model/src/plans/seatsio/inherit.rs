@@ -23,8 +23,8 @@ pub struct SeatsioScope {
 impl SeatsioReader {
     /// Returns the object's own zone or, if the object names none, the inherited one. Adds a fault
     /// if the zone is unknown.
-    pub fn resolve_zone(&mut self, spot: &PlanObject<'_>, outer: Option<u16>) -> Option<u16> {
-        let Some(key) = spot.get("zone") else {
+    pub fn resolve_zone(&mut self, object: &PlanObject<'_>, outer: Option<u16>) -> Option<u16> {
+        let Some(key) = object.get("zone") else {
             return outer;
         };
         let found = key_text(key).and_then(|key| self.zone_keys.get(&key).copied());
@@ -33,7 +33,8 @@ impl SeatsioReader {
                 "The zone is {}, which the chart's list of zones does not have.",
                 quote_value(key)
             );
-            self.faults.add_fault(spot.path(), "unknown_zone", message);
+            self.faults
+                .add_fault(object.path(), "unknown_zone", message);
         }
         found
     }

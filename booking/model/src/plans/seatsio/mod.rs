@@ -84,8 +84,8 @@ impl SeatsioReader {
         let Some(list) = chart.get("categories").and_then(Value::as_object) else {
             return;
         };
-        let spot = PlanObject::new(None, "categories", 0, list);
-        let list = spot.list_objects("list", &mut self.faults);
+        let object = PlanObject::new(None, "categories", 0, list);
+        let list = object.list_objects("list", &mut self.faults);
         let categories = &mut self.draft.parts.categories;
         self.category_keys
             .read_list(list, categories, &mut self.faults);
@@ -95,20 +95,23 @@ impl SeatsioReader {
         let Some(list) = chart.get("zones").and_then(Value::as_object) else {
             return;
         };
-        let spot = PlanObject::new(None, "zones", 0, list);
-        for (index, zone) in spot.list_objects("list", &mut self.faults) {
-            let spot = PlanObject::new(None, "zones", index, zone);
-            let Some(key) = spot.get("key").and_then(key_text) else {
-                self.faults
-                    .add_fault(spot.path(), "bad_zone", "The zone has no key. Give it one.");
+        let object = PlanObject::new(None, "zones", 0, list);
+        for (index, zone) in object.list_objects("list", &mut self.faults) {
+            let object = PlanObject::new(None, "zones", index, zone);
+            let Some(key) = object.get("key").and_then(key_text) else {
+                self.faults.add_fault(
+                    object.path(),
+                    "bad_zone",
+                    "The zone has no key. Give it one.",
+                );
                 continue;
             };
-            let label = spot.label(&mut self.faults).unwrap_or(&key).to_owned();
-            let focal = spot.point("focalPoint", &mut self.faults);
-            let focal = focal.and_then(|at| placed(|| spot.path(), at, &mut self.faults));
+            let label = object.label(&mut self.faults).unwrap_or(&key).to_owned();
+            let focal = object.point("focalPoint", &mut self.faults);
+            let focal = focal.and_then(|at| placed(|| object.path(), at, &mut self.faults));
             let Ok(number) = u16::try_from(self.draft.parts.zones.len()) else {
                 self.faults.add_fault(
-                    spot.path(),
+                    object.path(),
                     "too_many_zones",
                     "A plan has at most 65,536 zones.",
                 );
@@ -118,41 +121,43 @@ impl SeatsioReader {
                 let message =
                     format!("The zone key {key:?} occurs twice. Every zone needs its own.");
                 self.faults
-                    .add_fault(spot.path(), "duplicate_zone", message);
+                    .add_fault(object.path(), "duplicate_zone", message);
             }
             self.draft.parts.zones.push(VenueZone { key, label, focal });
         }
     }
 
-    fn read_section(&mut self, spot: &PlanObject<'_>) {
-        if !spot.flag("published", true, &mut self.faults) {
+    fn read_section(&mut self, object: &PlanObject<'_>) {
+        if !object.flag("published", true, &mut self.faults) {
             return;
         }
-        let label = spot.label(&mut self.faults);
+        let label = object.label(&mut self.faults);
         let scope = SeatsioScope {
             prefix: label.map(|label| format!("{label}-")).unwrap_or_default(),
             section: label.map(|label| self.draft.section(label)),
-            zone: self.resolve_zone(spot, None),
+            zone: self.resolve_zone(object, None),
             category: self.category_keys.own_or_inherited(
-                spot,
+                object,
                 InheritedCategory::None,
                 &mut self.faults,
             ),
-            offset: spot.point("topLeft", &mut self.faults).unwrap_or_default(),
+            offset: object
+                .point("topLeft", &mut self.faults)
+                .unwrap_or_default(),
         };
-        let outline = spot.get("points").and_then(polygon_corners);
+        let outline = object.get("points").and_then(polygon_corners);
         if let (Some(section), Some(points)) = (scope.section, outline) {
             let outline = SectionOutline { section, points };
             self.draft.parts.outlines.push(outline);
         }
-        match spot.get("subChart") {
-            Some(Value::Object(drawing)) => self.read_objects(drawing, Some(spot), &scope),
+        match object.get("subChart") {
+            Some(Value::Object(drawing)) => self.read_objects(drawing, Some(object), &scope),
             Some(other) => {
                 let message = format!(
                     "`subChart` is {} where an object is expected.",
                     quote_value(other)
                 );
-                self.faults.add_fault(spot.path(), "bad_object", message);
+                self.faults.add_fault(object.path(), "bad_object", message);
             }
             None => {}
         }

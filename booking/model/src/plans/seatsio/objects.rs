@@ -42,15 +42,15 @@ impl SeatsioReader {
         }
     }
 
-    fn read_row(&mut self, spot: &PlanObject<'_>, scope: &SeatsioScope) {
-        if !spot.flag("published", true, &mut self.faults) {
+    fn read_row(&mut self, object: &PlanObject<'_>, scope: &SeatsioScope) {
+        if !object.flag("published", true, &mut self.faults) {
             return;
         }
-        let label = spot.label(&mut self.faults);
+        let label = object.label(&mut self.faults);
         let mut scope = scope.clone();
-        scope.zone = self.resolve_zone(spot, scope.zone);
+        scope.zone = self.resolve_zone(object, scope.zone);
         // A row that is not drawn inside a section may still name a section.
-        if let (None, Some(Value::String(section))) = (scope.section, spot.get("sectionLabel"))
+        if let (None, Some(Value::String(section))) = (scope.section, object.get("sectionLabel"))
             && !section.trim().is_empty()
         {
             scope.section = Some(self.draft.section(section));
@@ -61,21 +61,22 @@ impl SeatsioReader {
             kind: SeatKind::Seat,
             middle: None,
         };
-        self.read_chairs(spot, &scope, &common);
+        self.read_chairs(object, &scope, &common);
     }
 
-    fn read_table(&mut self, spot: &PlanObject<'_>, scope: &SeatsioScope) {
-        if !spot.flag("published", true, &mut self.faults) || !self.check_sold_by_the_seat(spot) {
+    fn read_table(&mut self, object: &PlanObject<'_>, scope: &SeatsioScope) {
+        if !object.flag("published", true, &mut self.faults) || !self.check_sold_by_the_seat(object)
+        {
             return;
         }
-        let label = spot.label(&mut self.faults);
-        let middle = self.middle(spot);
+        let label = object.label(&mut self.faults);
+        let middle = self.middle(object);
         let scope = SeatsioScope {
             section: label.map(|label| self.draft.section(&format!("{}{label}", scope.prefix))),
-            zone: self.resolve_zone(spot, scope.zone),
+            zone: self.resolve_zone(object, scope.zone),
             category: self
                 .category_keys
-                .own_or_inherited(spot, scope.category, &mut self.faults),
+                .own_or_inherited(object, scope.category, &mut self.faults),
             ..scope.clone()
         };
         let common = SeatsioChairs {
@@ -83,21 +84,21 @@ impl SeatsioReader {
             kind: SeatKind::Table,
             middle,
         };
-        self.read_chairs(spot, &scope, &common);
+        self.read_chairs(object, &scope, &common);
     }
 
     /// Reads the seats of a row or table.
     fn read_chairs(
         &mut self,
-        spot: &PlanObject<'_>,
+        object: &PlanObject<'_>,
         scope: &SeatsioScope,
         common: &SeatsioChairs<'_>,
     ) {
         let row = u32::try_from(self.draft.parts.rows.len())
             .expect("at most as many rows as the text has bytes");
         let mut cells = Vec::new();
-        for (index, chair) in spot.list_objects("seats", &mut self.faults) {
-            let chair = PlanObject::new(Some(spot), "seat", index, chair);
+        for (index, chair) in object.list_objects("seats", &mut self.faults) {
+            let chair = PlanObject::new(Some(object), "seat", index, chair);
             if !chair.flag("published", true, &mut self.faults)
                 || chair.flag("disabledBySocialDistancingRules", false, &mut self.faults)
             {
@@ -131,17 +132,17 @@ impl SeatsioReader {
         let category = self
             .category_keys
             .required(chair, scope.category, &mut self.faults);
-        let own = match common.middle {
+        let coordinates = match common.middle {
             Some(middle) if chair.get("x").is_none() && chair.get("y").is_none() => Some(middle),
             _ => chair.coordinates(&mut self.faults),
         };
-        let at = own.and_then(|at| self.placed(chair, at, scope));
+        let position = coordinates.and_then(|position| self.placed(chair, position, scope));
         let [accessible, companion, restricted_view] =
             ["accessible", "companionSeat", "restrictedView"]
                 .map(|flag| chair.flag(flag, false, &mut self.faults));
         let number = number?;
         let label = format!("{}{}-{number}", scope.prefix, common.label?);
-        let (Some(category), Some(PlanPoint { x, y })) = (category, at) else {
+        let (Some(category), Some(PlanPoint { x, y })) = (category, position) else {
             // A seat with another fault still takes its label, so that a second seat with that
             // label is found as well.
             self.draft
@@ -165,30 +166,34 @@ impl SeatsioReader {
         self.draft.add_seat(seat, || chair.path(), &mut self.faults)
     }
 
-    fn read_booth(&mut self, spot: &PlanObject<'_>, scope: &SeatsioScope) {
-        if !spot.flag("published", true, &mut self.faults)
-            || !self.draft.count_units(1, || spot.path(), &mut self.faults)
+    fn read_booth(&mut self, object: &PlanObject<'_>, scope: &SeatsioScope) {
+        if !object.flag("published", true, &mut self.faults)
+            || !self
+                .draft
+                .count_units(1, || object.path(), &mut self.faults)
         {
             return;
         }
-        let unit = self.read_unit(spot, scope, SeatKind::Booth);
+        let unit = self.read_unit(object, scope, SeatKind::Booth);
         if let Some(unit) = unit {
-            self.draft.add_seat(unit, || spot.path(), &mut self.faults);
+            self.draft
+                .add_seat(unit, || object.path(), &mut self.faults);
         }
     }
 
-    fn read_area(&mut self, spot: &PlanObject<'_>, scope: &SeatsioScope) {
-        if !spot.flag("published", true, &mut self.faults) || !self.check_sold_by_the_seat(spot) {
+    fn read_area(&mut self, object: &PlanObject<'_>, scope: &SeatsioScope) {
+        if !object.flag("published", true, &mut self.faults) || !self.check_sold_by_the_seat(object)
+        {
             return;
         }
-        let capacity = spot.capacity(&mut self.faults);
-        let unit = self.read_unit(spot, scope, SeatKind::Standing);
+        let capacity = object.capacity(&mut self.faults);
+        let unit = self.read_unit(object, scope, SeatKind::Standing);
         let (Some(capacity), Some(unit)) = (capacity, unit) else {
             return;
         };
         if !self
             .draft
-            .count_units(capacity as usize, || spot.path(), &mut self.faults)
+            .count_units(capacity as usize, || object.path(), &mut self.faults)
         {
             return;
         }
@@ -205,28 +210,28 @@ impl SeatsioReader {
             },
         };
         self.draft
-            .add_area(area, &unit, &spot.path(), &mut self.faults);
+            .add_area(area, &unit, &object.path(), &mut self.faults);
     }
 
     /// Reads a booth, or what all units of an area have in common.
     fn read_unit(
         &mut self,
-        spot: &PlanObject<'_>,
+        object: &PlanObject<'_>,
         scope: &SeatsioScope,
         kind: SeatKind,
     ) -> Option<Seat> {
-        let label = spot.label(&mut self.faults);
+        let label = object.label(&mut self.faults);
         let category = self
             .category_keys
-            .required(spot, scope.category, &mut self.faults);
-        let zone = self.resolve_zone(spot, scope.zone);
-        let middle = self.middle(spot);
+            .required(object, scope.category, &mut self.faults);
+        let zone = self.resolve_zone(object, scope.zone);
+        let middle = self.middle(object);
         if middle.is_none() {
             let message = "It has neither a `center` nor `points` nor an `x` and `y`: nobody can see where it is.";
             self.faults
-                .add_fault(spot.path(), "bad_coordinate", message);
+                .add_fault(object.path(), "bad_coordinate", message);
         }
-        let PlanPoint { x, y } = middle.and_then(|at| self.placed(spot, at, scope))?;
+        let PlanPoint { x, y } = middle.and_then(|at| self.placed(object, at, scope))?;
         Some(Seat {
             label: format!("{}{}", scope.prefix, label?),
             x,
@@ -245,15 +250,15 @@ impl SeatsioReader {
 
     /// Returns the middle of a shape. This is its centre. If it has no centre, it is the mean of
     /// its corners. If it has no corners either, it is its position.
-    fn middle(&mut self, spot: &PlanObject<'_>) -> Option<(f64, f64)> {
-        if spot.get("center").is_some() {
-            return spot.point("center", &mut self.faults);
+    fn middle(&mut self, object: &PlanObject<'_>) -> Option<(f64, f64)> {
+        if object.get("center").is_some() {
+            return object.point("center", &mut self.faults);
         }
-        let corners: Vec<_> = spot
+        let corners: Vec<_> = object
             .list_objects("points", &mut self.faults)
             .into_iter()
             .filter_map(|(index, corner)| {
-                PlanObject::new(Some(spot), "points", index, corner).coordinates(&mut self.faults)
+                PlanObject::new(Some(object), "points", index, corner).coordinates(&mut self.faults)
             })
             .collect();
         if !corners.is_empty() {
@@ -266,34 +271,35 @@ impl SeatsioReader {
                 .fold((0.0, 0.0), |sum, at| (sum.0 + at.0, sum.1 + at.1));
             return Some((sum.0 / count, sum.1 / count));
         }
-        (spot.get("x").is_some() || spot.get("y").is_some())
-            .then(|| spot.coordinates(&mut self.faults))
+        (object.get("x").is_some() || object.get("y").is_some())
+            .then(|| object.coordinates(&mut self.faults))
             .flatten()
     }
 
     fn placed(
         &mut self,
-        spot: &PlanObject<'_>,
+        object: &PlanObject<'_>,
         at: (f64, f64),
         scope: &SeatsioScope,
     ) -> Option<PlanPoint> {
         placed(
-            || spot.path(),
+            || object.path(),
             (at.0 + scope.offset.0, at.1 + scope.offset.1),
             &mut self.faults,
         )
     }
 
-    fn check_sold_by_the_seat(&mut self, spot: &PlanObject<'_>) -> bool {
+    fn check_sold_by_the_seat(&mut self, object: &PlanObject<'_>) -> bool {
         let whole: Vec<&str> = ["bookAsAWhole", "variableOccupancy"]
             .into_iter()
-            .filter(|flag| spot.flag(flag, false, &mut self.faults))
+            .filter(|flag| object.flag(flag, false, &mut self.faults))
             .collect();
         for flag in &whole {
             let message = format!(
                 "`{flag}` is set, but places are only sold one by one here. Clear it, or leave this object out."
             );
-            self.faults.add_fault(spot.path(), "not_supported", message);
+            self.faults
+                .add_fault(object.path(), "not_supported", message);
         }
         whole.is_empty()
     }

@@ -79,8 +79,8 @@ fn around_center(
 ) -> Option<Vec<OutlinePoint>> {
     let center = shape.get("center")?;
     let (x, y) = (number(center.get("x")?)?, number(center.get("y")?)?);
-    let turn = shape.get("rotationAngle").and_then(number).unwrap_or(0.0);
-    let (sin, cos) = turn.to_radians().sin_cos();
+    let angle = shape.get("rotationAngle").and_then(number).unwrap_or(0.0);
+    let (sin, cos) = angle.to_radians().sin_cos();
     corners
         .into_iter()
         .map(|(across, down)| {

@@ -26,38 +26,38 @@ pub struct WaitlistShares {
 /// offer is not among them.
 #[must_use]
 pub fn never_served(
-    house: ShowLayout<'_>,
+    layout: ShowLayout<'_>,
     states: &[CellState],
     line: &[Waiter],
     rng: &mut impl Rng,
 ) -> Vec<usize> {
     let freed = with_held_freed(states);
     let mut known: HashMap<&WaitlistParty, bool> = HashMap::new();
-    let mut vain = Vec::new();
+    let mut unservable = Vec::new();
     for (at, waiter) in line.iter().enumerate() {
         let party = &waiter.party;
         let can_be_seated = *known
             .entry(party)
-            .or_insert_with(|| party.can_be_seated(house, &freed, rng));
+            .or_insert_with(|| party.can_be_seated(layout, &freed, rng));
         if !can_be_seated && waiter.offer.is_none() {
-            vain.push(at);
+            unservable.push(at);
         }
     }
-    vain
+    unservable
 }
 
 /// Shares out the seats that are free or kept for the waitlist. The parties get seats in the order
 /// of the line, if they are present, have no offer, and the remaining seats suit them.
 #[must_use]
 pub fn share(
-    house: ShowLayout<'_>,
+    layout: ShowLayout<'_>,
     states: &[CellState],
     kept: &[u32],
     line: &[Waiter],
     now_ms: i64,
     rng: &mut impl Rng,
 ) -> WaitlistShares {
-    let grid = house.grid();
+    let grid = layout.grid();
     let mut kept: BTreeSet<u32> = kept.iter().copied().collect();
     let mut shares = WaitlistShares::default();
     // Kept cells are for the parties in the line, so here they are treated as free.
@@ -82,9 +82,9 @@ pub fn share(
             // `left`.
             return shares;
         }
-        let seated = match party.resolve_wish(house) {
+        let seated = match party.resolve_wish(layout) {
             Some(wanted) if free_cells >= party.quantity as usize => {
-                wanted.choose_seats(house, &states, rng)
+                wanted.choose_seats(layout, &states, rng)
             }
             _ => None,
         };

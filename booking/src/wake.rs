@@ -9,20 +9,20 @@ use tokio::sync::Notify;
 /// A cheap handle that wakes one worker.
 #[derive(Clone, Default)]
 pub struct WorkerNotifier {
-    bell: Arc<Notify>,
+    notify: Arc<Notify>,
 }
 
 impl WorkerNotifier {
     /// Wakes the worker. If this is called several times while the worker works, the worker runs
     /// once more.
     pub fn notify_worker(&self) {
-        self.bell.notify_one();
+        self.notify.notify_one();
     }
 
     /// Waits until the worker is woken, or until the time `at_most` has passed.
     pub async fn wait(&self, at_most: Duration) {
         // A timeout is the other reason to wake, so its error is ignored.
-        let _ = tokio::time::timeout(at_most, self.bell.notified()).await;
+        let _ = tokio::time::timeout(at_most, self.notify.notified()).await;
     }
 }
 

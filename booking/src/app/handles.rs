@@ -75,7 +75,7 @@ impl Booking {
             ledger: self.ledger.clone(),
             keys: self.setup.keys.clone(),
             clock: self.setup.clock.clone(),
-            mass: self.money.mass.bell.clone(),
+            mass: self.money.mass.notifier.clone(),
         }
     }
 
@@ -99,7 +99,7 @@ impl Booking {
             door: self.caller_verifier(),
             answers: self.answers.clone(),
             clock: self.setup.clock.clone(),
-            bells: self.money.bells.clone(),
+            notifiers: self.money.notifiers.clone(),
         }
     }
 

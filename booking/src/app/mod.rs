@@ -107,7 +107,7 @@ impl Booking {
             seats: seats.clone(),
             clock: setup.clock.clone(),
             seen_visitors: SeenVisitors::default(),
-            bell: WorkerNotifier::default(),
+            notifier: WorkerNotifier::default(),
         };
         let stopped = StoppedPasses::open(ledger.clone(), setup.clock.clone()).await?;
         let gateways = GatewayDesk {
@@ -167,7 +167,7 @@ impl Booking {
             seats: Some(self.holds.seats.clone()),
             inbox: self.money.inbox.clone(),
             clock: self.setup.clock.clone(),
-            bells: self.money.bells.clone(),
+            notifiers: self.money.notifiers.clone(),
             watch: self.watch.clone(),
         }
     }

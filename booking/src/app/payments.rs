@@ -56,7 +56,7 @@ pub(super) struct PaymentWorkers {
     pub(super) refunding: Option<RefundWorker>,
     pub(super) mass: MassRefundWorker,
     pub(super) late: LateMoneyWorker,
-    pub(super) bells: LedgerNotifiers,
+    pub(super) notifiers: LedgerNotifiers,
 }
 
 impl PaymentWorkers {
@@ -68,12 +68,12 @@ impl PaymentWorkers {
         ledger: &Ledger,
         clock: &Clock,
     ) -> Self {
-        let [seat_bell, event_bell, effect_bell, late_bell, refund_bell] =
+        let [wake_seat, wake_event, wake_effect, wake_late, wake_refund] =
             std::array::from_fn(|_| WorkerNotifier::default());
-        let bells = LedgerNotifiers {
-            seats: seat_bell.clone(),
-            effects: effect_bell.clone(),
-            refunds: refund_bell.clone(),
+        let notifiers = LedgerNotifiers {
+            seats: wake_seat.clone(),
+            effects: wake_effect.clone(),
+            refunds: wake_refund.clone(),
         };
         Self {
             sandbox,
@@ -81,41 +81,41 @@ impl PaymentWorkers {
                 ledger: ledger.clone(),
                 provider,
                 clock: clock.clone(),
-                bell: event_bell,
-                seats: seat_bell.clone(),
-                effects: effect_bell.clone(),
-                late: late_bell.clone(),
+                notifier: wake_event,
+                seats: wake_seat.clone(),
+                effects: wake_effect.clone(),
+                late: wake_late.clone(),
                 catalogue: catalogue.clone(),
             }),
             effects: provider.clone().map(|provider| PaymentEffectWorker {
                 ledger: ledger.clone(),
                 provider,
                 clock: clock.clone(),
-                bell: effect_bell.clone(),
-                seats: seat_bell.clone(),
+                notifier: wake_effect.clone(),
+                seats: wake_seat.clone(),
             }),
             refunding: provider.map(|provider| RefundWorker {
                 ledger: ledger.clone(),
                 provider,
                 clock: clock.clone(),
-                bell: refund_bell,
+                notifier: wake_refund,
             }),
             mass: MassRefundWorker {
                 ledger: ledger.clone(),
                 clock: clock.clone(),
-                bell: WorkerNotifier::default(),
-                bells: bells.clone(),
+                notifier: WorkerNotifier::default(),
+                notifiers: notifiers.clone(),
             },
             late: LateMoneyWorker {
                 ledger: ledger.clone(),
                 catalogue: catalogue.clone(),
                 seats: seats.clone(),
                 clock: clock.clone(),
-                bell: late_bell,
-                outbox: seat_bell,
-                effects: effect_bell,
+                notifier: wake_late,
+                outbox: wake_seat,
+                effects: wake_effect,
             },
-            bells,
+            notifiers,
         }
     }
 }

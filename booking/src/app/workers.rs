@@ -40,12 +40,12 @@ impl Booking {
         workers.spawn(sweep_forever(self.holds.seats.clone(), clock.clone()));
         workers.spawn(expire_forever(
             self.ledger.clone(),
-            self.money.bells.seats.clone(),
+            self.money.notifiers.seats.clone(),
             clock.clone(),
         ));
         workers.spawn(carry_forever(
             self.holds.seats.clone(),
-            self.money.bells.seats.clone(),
+            self.money.notifiers.seats.clone(),
         ));
         workers.spawn(reopen_lost_forever(
             self.holds.seats.clone(),
@@ -80,7 +80,7 @@ impl Booking {
     }
 }
 
-async fn carry_forever(seats: SeatInventory, bell: WorkerNotifier) {
+async fn carry_forever(seats: SeatInventory, notifier: WorkerNotifier) {
     loop {
         match seats.carry_outbox().await {
             Ok(carried) => {
@@ -93,17 +93,17 @@ async fn carry_forever(seats: SeatInventory, bell: WorkerNotifier) {
                 )
             }
         }
-        bell.wait(OUTBOX_EVERY).await;
+        notifier.wait(OUTBOX_EVERY).await;
     }
 }
 
 /// Reads the catalogue's changes, so that a change at another node takes effect here within a
 /// second.
 async fn follow_forever(catalogue: Catalogue, cinemas: CinemaCatalogue) {
-    let mut every = tokio::time::interval(FOLLOW_EVERY);
-    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut ticks = tokio::time::interval(FOLLOW_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        every.tick().await;
+        ticks.tick().await;
         let followed = match catalogue.refresh_catalogue().await {
             // A programme is written together with its shows, so a new programme always comes with
             // a new catalogue version.
@@ -122,10 +122,10 @@ async fn follow_forever(catalogue: Catalogue, cinemas: CinemaCatalogue) {
 /// Reads new timetables, so that an import by another process takes effect here within a few
 /// seconds.
 async fn follow_timetables_forever(timetables: Timetables) {
-    let mut every = tokio::time::interval(TIMETABLES_EVERY);
-    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut ticks = tokio::time::interval(TIMETABLES_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        every.tick().await;
+        ticks.tick().await;
         match timetables.refresh_timetable().await {
             Ok(true) => tracing::info!("a new timetable is in use"),
             Ok(false) => {}
@@ -142,9 +142,9 @@ async fn follow_timetables_forever(timetables: Timetables) {
 /// Counts the events that are not settled, and the effects and refunds that are not done. Operators
 /// see from these counts whether work piles up.
 async fn count_forever(ledger: Ledger) {
-    let mut every = tokio::time::interval(COUNT_EVERY);
+    let mut ticks = tokio::time::interval(COUNT_EVERY);
     loop {
-        every.tick().await;
+        ticks.tick().await;
         match ledger.backlog().await {
             Ok((events, effects)) => {
                 metrics::gauge!("fairgate_provider_events_waiting").set(events as f64);

@@ -103,7 +103,7 @@ pub async fn exchange(
                 &routes.clock,
             )
             .await?;
-        routes.bells.notify_all();
+        routes.notifiers.notify_all();
         metrics::counter!("fairgate_orders_exchanged_total").increment(1);
         let record = routes.desk.order_record(&made.id).await?;
         JsonAnswer::json(200, &routes.order_view(record).await?)

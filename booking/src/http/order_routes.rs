@@ -37,7 +37,7 @@ pub struct OrderRoutes {
     pub clock: Clock,
     /// Wakes the workers that deliver the seat outbox, call the payment provider and refund
     /// tickets.
-    pub bells: LedgerNotifiers,
+    pub notifiers: LedgerNotifiers,
 }
 
 impl OrderRoutes {
@@ -220,10 +220,10 @@ fn order_seat(item: &OrderItem, currency: Currency, refunded: bool) -> OrderSeat
 
 /// Returns links to the tickets that are still valid.
 fn ticket_links(tickets: Vec<Ticket>, run: Option<&TrainRun>) -> Vec<TicketLink> {
-    let good = tickets
+    let valid = tickets
         .into_iter()
         .filter(|ticket| ticket.voided_at_ms.is_none());
-    good.map(|ticket| ticket_link(ticket, run)).collect()
+    valid.map(|ticket| ticket_link(ticket, run)).collect()
 }
 
 /// Returns the views of the order's own refunds. A part of a later order's refund is shown with
@@ -236,8 +236,8 @@ fn refund_views(refunds: Vec<Refund>, currency: Currency) -> Vec<RefundView> {
 }
 
 fn ticket_link(ticket: Ticket, run: Option<&TrainRun>) -> TicketLink {
-    let ends = run.and_then(|run| JourneySummary::from_legs(run, &ticket.legs));
-    let (from, to) = ends
+    let journey = run.and_then(|run| JourneySummary::from_legs(run, &ticket.legs));
+    let (from, to) = journey
         .map(|journey| (journey.from.station, journey.to.station))
         .unzip();
     TicketLink {

@@ -83,7 +83,7 @@ pub async fn make(
         // An order that costs nothing, or that the provider refuses, changes its seats at once. The
         // workers are woken for such an order, but not for an order that waits for its payment.
         if !matches!(&made, Ok(order) if order.state == OrderState::Pending) {
-            routes.bells.notify_all();
+            routes.notifiers.notify_all();
         }
         let order = made?;
         metrics::counter!("fairgate_orders_made_total").increment(1);
@@ -139,7 +139,7 @@ pub async fn cancel(
             .ledger
             .apply_event(&id, OrderEvent::GivenUp, routes.clock.now_ms())
             .await?;
-        routes.bells.notify_all();
+        routes.notifiers.notify_all();
         let record = routes.desk.order_record(&id).await?;
         let cancelled = record.order.state == OrderState::Cancelled;
         if applied.is_some_and(|applied| applied.changed) || cancelled {
@@ -181,7 +181,7 @@ pub async fn consent(
         };
         let now_ms = routes.clock.now_ms();
         let applied = routes.desk.ledger.apply_event(&id, event, now_ms).await?;
-        routes.bells.notify_all();
+        routes.notifiers.notify_all();
         let record = routes.desk.order_record(&id).await?;
         let reason_code = if accept {
             "consent_given"

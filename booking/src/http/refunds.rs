@@ -48,7 +48,7 @@ pub async fn refund(
         let now_ms = routes.clock.now_ms();
         let applied = routes.desk.ledger.refund(&id, selection, now_ms).await;
         let applied = applied.map_err(refund_problem)?;
-        routes.bells.notify_all();
+        routes.notifiers.notify_all();
         if applied.is_some_and(|applied| applied.changed) {
             metrics::counter!("fairgate_orders_refunded_total").increment(1);
         }

@@ -144,7 +144,7 @@ pub async fn join(
             return Err(already_waiting(&joined));
         }
         routes.waitlist.seen_visitors.record_seen([pass.sub]);
-        routes.waitlist.bell.notify_worker();
+        routes.waitlist.notifier.notify_worker();
         let (waiter, ahead) = routes.find_waiter(&show, &pass.sub).await?;
         let status = if waiter.since_ms == now_ms { 201 } else { 200 };
         JsonAnswer::json(
@@ -226,7 +226,7 @@ pub async fn leave(
             }
         }
     }
-    routes.waitlist.bell.notify_worker();
+    routes.waitlist.notifier.notify_worker();
     Ok(StatusCode::NO_CONTENT)
 }
 

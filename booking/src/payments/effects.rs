@@ -40,7 +40,7 @@ pub struct PaymentEffectWorker {
     /// The installation's clock.
     pub clock: Clock,
     /// Wakes this worker.
-    pub bell: WorkerNotifier,
+    pub notifier: WorkerNotifier,
     /// Wakes the seat outbox.
     pub seats: WorkerNotifier,
 }
@@ -227,7 +227,7 @@ impl PaymentEffectWorker {
             if let Err(error) = self.carry_out_due().await {
                 log_failed_try!(error, "effects could not be carried out; trying again");
             }
-            self.bell.wait(LOOK_EVERY).await;
+            self.notifier.wait(LOOK_EVERY).await;
         }
     }
 }

@@ -32,7 +32,7 @@ pub struct RefundWorker {
     /// The installation's clock.
     pub clock: Clock,
     /// Wakes this worker.
-    pub bell: WorkerNotifier,
+    pub notifier: WorkerNotifier,
 }
 
 impl RefundWorker {
@@ -101,7 +101,7 @@ impl RefundWorker {
             if let Err(error) = self.ask_due().await {
                 log_failed_try!(error, "refunds could not be asked for; trying again");
             }
-            self.bell.wait(LOOK_EVERY).await;
+            self.notifier.wait(LOOK_EVERY).await;
         }
     }
 }

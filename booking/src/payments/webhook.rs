@@ -46,7 +46,7 @@ pub struct PaymentEventInbox {
     /// The installation's clock.
     pub clock: Clock,
     /// Wakes this worker.
-    pub bell: WorkerNotifier,
+    pub notifier: WorkerNotifier,
     /// Wakes the seat outbox.
     pub seats: WorkerNotifier,
     /// Wakes the effects worker.
@@ -97,7 +97,7 @@ impl PaymentEventInbox {
             .ledger
             .keep_event(self.provider.name(), event, payment, body, now_ms)
             .await?;
-        self.bell.notify_worker();
+        self.notifier.notify_worker();
         Ok(is_new)
     }
 
@@ -252,7 +252,7 @@ impl PaymentEventInbox {
                     "stored payment events could not be settled; trying again"
                 );
             }
-            self.bell.wait(LOOK_EVERY).await;
+            self.notifier.wait(LOOK_EVERY).await;
         }
     }
 }

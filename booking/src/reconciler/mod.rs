@@ -26,13 +26,13 @@ use watch::LockedHoldWatch;
 
 /// The longest time between two comparisons. The time is shorter if payments must be read back
 /// sooner.
-const EVERY_MAX: Duration = Duration::from_secs(10);
+const PAUSE_MAX: Duration = Duration::from_secs(10);
 
 /// The lease that lets one node at a time compare.
 const LEASE: &str = "reconciler";
 /// How many comparisons the lease lasts. If the node with the lease dies, up to this many
 /// comparisons are missed.
-const LEASE_TURNS: u32 = 3;
+const LEASE_COMPARISONS: u32 = 3;
 
 /// The maximum number of orders of each kind that one pass compares.
 const BATCH_MAX: u32 = 200;
@@ -55,7 +55,7 @@ pub struct Reconciler {
     /// The installation's clock.
     pub clock: Clock,
     /// Wakes the workers that carry out repairs.
-    pub bells: LedgerNotifiers,
+    pub notifiers: LedgerNotifiers,
     /// Remembers holds that are locked for an order that was not made.
     pub watch: LockedHoldWatch,
 }
@@ -104,13 +104,13 @@ impl Reconciler {
     async fn repair_and_report(&self, finding: &DriftFinding) -> ReconcilerLine {
         let kind = finding.kind.as_str();
         let repair = match self.repair(finding).await {
-            Ok(repaired) => repaired.word(),
+            Ok(repaired) => repaired.as_str(),
             Err(error) => {
                 tracing::warn!(kind, about = %finding.about, %error, "a repair failed; the next pass tries again");
                 "failed"
             }
         };
-        if repair == RepairOutcome::Done.word() {
+        if repair == RepairOutcome::Done.as_str() {
             tracing::warn!(kind, about = %finding.about, told = finding.description, "a difference was repaired");
             let delay_ms = (self.clock.now_ms() - finding.since_ms).max(0);
             metrics::histogram!("fairgate_reconciler_repair_delay_seconds", "kind" => kind)
@@ -149,7 +149,7 @@ impl Reconciler {
             .inbox
             .as_ref()
             .map(|inbox| inbox.provider.read_back_after());
-        quiet.map_or(EVERY_MAX, |quiet| quiet.min(EVERY_MAX))
+        quiet.map_or(PAUSE_MAX, |quiet| quiet.min(PAUSE_MAX))
     }
 
     /// Compares and repairs for as long as the process runs, whenever this node has the lease.
@@ -160,11 +160,11 @@ impl Reconciler {
         }
         let mut progress = ReconcilerProgress::default();
         let pause = self.pause_between_passes();
-        let lease_ms = millis(pause * LEASE_TURNS);
-        let mut every = tokio::time::interval(pause);
-        every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let lease_ms = millis(pause * LEASE_COMPARISONS);
+        let mut ticks = tokio::time::interval(pause);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
-            every.tick().await;
+            ticks.tick().await;
             match self.ledger.lease(LEASE, &owner, lease_ms).await {
                 Ok(true) => {}
                 Ok(false) => continue,

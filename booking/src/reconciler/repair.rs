@@ -23,7 +23,7 @@ pub enum RepairOutcome {
 impl RepairOutcome {
     /// Returns the result's name in metrics and in the printed output.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Done => "repaired",
             Self::NotNeeded => "not_needed",
@@ -51,7 +51,7 @@ impl Reconciler {
         match (&finding.about, finding.kind) {
             (DriftSubject::Order(_), K::OrderOverdue) => {
                 let expired = self.ledger.expire_due(now_ms, EXPIRE_MAX).await?;
-                self.bells.notify_all();
+                self.notifiers.notify_all();
                 Ok(RepairOutcome::from_changed(!expired.is_empty()))
             }
             // The effects worker tries again by itself. An operator has to find out whether that
@@ -59,7 +59,7 @@ impl Reconciler {
             (DriftSubject::Order(_), K::RefundFailed) => Ok(RepairOutcome::Later),
             (DriftSubject::Order(order), _) => {
                 let changed = self.ledger.mend(order, now_ms).await?;
-                self.bells.notify_all();
+                self.notifiers.notify_all();
                 Ok(RepairOutcome::from_changed(changed))
             }
             (DriftSubject::Payment(payment, read), _) => match &self.inbox {

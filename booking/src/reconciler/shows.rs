@@ -40,20 +40,20 @@ pub(super) struct ReconcilerProgress {
 
 impl ReconcilerProgress {
     /// Returns the shows of the next pass.
-    fn next(&mut self, busy: &BTreeSet<ShowId>, all: &BTreeSet<ShowId>) -> Vec<ShowId> {
-        let idle: BTreeSet<ShowId> = all.difference(busy).cloned().collect();
-        let some = idle.len().div_ceil(IDLE_PASSES);
+    fn next(&mut self, busy: &BTreeSet<ShowId>, all_shows: &BTreeSet<ShowId>) -> Vec<ShowId> {
+        let idle: BTreeSet<ShowId> = all_shows.difference(busy).cloned().collect();
+        let idle_max = idle.len().div_ceil(IDLE_PASSES);
         let mut shows = next_in_turn(busy, &mut self.busy, BUSY_MAX);
-        shows.extend(next_in_turn(&idle, &mut self.idle, some));
+        shows.extend(next_in_turn(&idle, &mut self.idle, idle_max));
         shows
     }
 }
 
 /// Returns up to `most` members of a set. Begins after the last member of the previous call. After
 /// the set's end, continues at its start.
-fn next_in_turn(of: &BTreeSet<ShowId>, last: &mut Option<ShowId>, most: usize) -> Vec<ShowId> {
+fn next_in_turn(shows: &BTreeSet<ShowId>, last: &mut Option<ShowId>, most: usize) -> Vec<ShowId> {
     let is_later = |show: &&ShowId| last.as_ref().is_none_or(|last| *show > last);
-    let (later, earlier): (Vec<_>, Vec<_>) = of.iter().partition(is_later);
+    let (later, earlier): (Vec<_>, Vec<_>) = shows.iter().partition(is_later);
     let next: Vec<ShowId> = later
         .into_iter()
         .chain(earlier)
@@ -76,13 +76,13 @@ impl Reconciler {
         };
         let mut busy: BTreeSet<ShowId> = self.ledger.busy_shows().await?.into_iter().collect();
         busy.extend(seats.store.in_use().await);
-        let all = self
+        let all_shows = self
             .catalogue
             .shows()
             .iter()
             .map(|show| show.id.clone())
             .collect();
-        Ok(progress.next(&busy, &all))
+        Ok(progress.next(&busy, &all_shows))
     }
 
     /// Returns the shows whose pictures differ from the ledger in two readings in a row.
@@ -138,12 +138,12 @@ impl Reconciler {
         };
         let grid = show.grid();
         let before: HashSet<_> = before.into_iter().collect();
-        let (same, changed): (Vec<_>, Vec<_>) =
+        let (unchanged, changed): (Vec<_>, Vec<_>) =
             after.into_iter().partition(|claim| before.contains(claim));
-        let known: HashSet<_> = same.iter().copied().collect();
-        let gone = before.iter().filter(|claim| !known.contains(claim));
+        let known: HashSet<_> = unchanged.iter().copied().collect();
+        let ended_claims = before.iter().filter(|claim| !known.contains(claim));
         let cell = |(seat, leg, _): &ClaimedCell| u32::from(*leg) * grid.seats + seat;
-        let mut busy: HashSet<u32> = changed.iter().chain(gone).map(cell).collect();
+        let mut busy: HashSet<u32> = changed.iter().chain(ended_claims).map(cell).collect();
         for row in undelivered {
             busy.extend(cells_of(&row.items, grid));
         }
@@ -152,7 +152,7 @@ impl Reconciler {
                 *state = CellState::Held;
             }
         }
-        let claims = same.iter().map(|claim| (cell(claim), claim.2));
+        let claims = unchanged.iter().map(|claim| (cell(claim), claim.2));
         Ok(Some(ShowFacts {
             show: id.clone(),
             claims: claims.filter(|(cell, _)| !busy.contains(cell)).collect(),

@@ -16,7 +16,7 @@ use crate::ledger::LedgerError;
 use crate::store::SecuredHold;
 
 /// How often holds are compared with orders.
-const EVERY: Duration = Duration::from_secs(1);
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// What is known of the holds that are locked for orders. This is remembered from one comparison to
 /// the next.
@@ -56,14 +56,14 @@ impl LockedHoldWatch {
         let mut seen = self.seen.lock();
         let mut facts = Vec::new();
         for secured in unresolved {
-            let was = seen.get(&secured.hold).copied();
-            let is = match (without_order.contains(&secured.hold), was) {
+            let before = seen.get(&secured.hold).copied();
+            let state = match (without_order.contains(&secured.hold), before) {
                 (false, _) => LockedHoldState::Ordered,
-                (true, Some(was)) => was,
+                (true, Some(before)) => before,
                 (true, None) => LockedHoldState::WithoutOrder { since_ms: now_ms },
             };
-            seen.insert(secured.hold.clone(), is);
-            if let LockedHoldState::WithoutOrder { since_ms } = is {
+            seen.insert(secured.hold.clone(), state);
+            if let LockedHoldState::WithoutOrder { since_ms } = state {
                 facts.push(HoldFacts { secured, since_ms });
             }
         }
@@ -83,13 +83,13 @@ impl Reconciler {
         if unresolved.is_empty() {
             return Ok(Vec::new());
         }
-        let asked = unresolved
+        let holds = unresolved
             .iter()
             .map(|secured| secured.hold.clone())
             .collect();
         let without_order = self
             .ledger
-            .without_order(asked)
+            .without_order(holds)
             .await?
             .into_iter()
             .collect();
@@ -129,10 +129,10 @@ impl Reconciler {
     /// Finds and repairs holds without orders for as long as the process runs. Each process checks
     /// the holds that it knows.
     pub async fn watch_forever(self) {
-        let mut every = tokio::time::interval(EVERY);
-        every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut ticks = tokio::time::interval(LOOK_EVERY);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
-            every.tick().await;
+            ticks.tick().await;
             match self.holds_without_order().await {
                 Ok(holds) => {
                     let snapshot = ReconcilerSnapshot {

@@ -70,14 +70,15 @@ impl Waitlist {
         end: WaitlistOfferEnd,
         now_ms: i64,
     ) -> Result<(), LedgerError> {
-        let over = self.ledger.end_offer(&waiter.id, hold, end, now_ms);
-        if over.await? {
-            let word = match end {
+        let has_ended = self.ledger.end_offer(&waiter.id, hold, end, now_ms);
+        if has_ended.await? {
+            let end_label = match end {
                 WaitlistOfferEnd::Taken => "taken",
                 WaitlistOfferEnd::Missed => "missed",
                 WaitlistOfferEnd::Lost => "lost",
             };
-            metrics::counter!("fairgate_waitlist_offers_over_total", "end" => word).increment(1);
+            metrics::counter!("fairgate_waitlist_offers_over_total", "end" => end_label)
+                .increment(1);
             if end == WaitlistOfferEnd::Missed && waiter.missed + 1 >= MISSED_MAX {
                 self.end_waiting(waiter, WaitEndReason::Missed, now_ms)
                     .await?;
@@ -104,7 +105,7 @@ impl Waitlist {
         let recorded: Result<(), LedgerError> = recorded.await;
         if let Err(error) = recorded {
             log_failed_try!(error, hold = %basket.id, "an accepted offer is not in the ledger yet; the waitlist's worker records it");
-            self.bell.notify_worker();
+            self.notifier.notify_worker();
         }
     }
 
@@ -120,8 +121,8 @@ impl Waitlist {
     ) -> Result<bool, LedgerError> {
         let ended = self.ledger.end_waiter(&waiter.id, end, now_ms).await?;
         if ended {
-            let word = end.as_str();
-            metrics::counter!("fairgate_waitlist_ended_total", "reason" => word).increment(1);
+            let reason = end.as_str();
+            metrics::counter!("fairgate_waitlist_ended_total", "reason" => reason).increment(1);
         }
         Ok(ended)
     }

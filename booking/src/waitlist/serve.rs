@@ -50,7 +50,7 @@ pub struct Waitlist {
     /// The visitors whom this node has seen.
     pub seen_visitors: SeenVisitors,
     /// Wakes the worker that serves the waitlist.
-    pub bell: WorkerNotifier,
+    pub notifier: WorkerNotifier,
 }
 
 impl Waitlist {
@@ -62,16 +62,16 @@ impl Waitlist {
             if let Err(error) = self.serve_shows(&owner, &mut served).await {
                 log_failed_try!(error, "the waitlist could not be served; trying again");
             }
-            self.bell.wait(LOOK_EVERY).await;
+            self.notifier.wait(LOOK_EVERY).await;
         }
     }
 
     /// Reports to the ledger which visitors this node has seen, for as long as the process runs.
     pub async fn report_seen_forever(self) {
-        let mut every = tokio::time::interval(REPORT_EVERY);
-        every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut ticks = tokio::time::interval(REPORT_EVERY);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
-            every.tick().await;
+            ticks.tick().await;
             if let Err(error) = self.report_seen_visitors().await {
                 log_failed_try!(
                     error,
@@ -167,9 +167,9 @@ impl Waitlist {
         let mut at = 0..;
         line.retain(|_| at.next().is_some_and(|at| !unservable.contains(&at)));
         let until_ms = if line.is_empty() { 0 } else { now_ms + KEEP_MS };
-        let kept = self.seats.store.keep_freed(&show.id, until_ms).await;
-        match kept {
-            Ok(kept) if !line.is_empty() => self.offer_all(show, &kept, &line).await,
+        let kept_cells = self.seats.store.keep_freed(&show.id, until_ms).await;
+        match kept_cells {
+            Ok(kept_cells) if !line.is_empty() => self.offer_all(show, &kept_cells, &line).await,
             Ok(_) => Ok(()),
             Err(refused) => Err(LedgerError::Unavailable(refused.to_string())),
         }
@@ -178,11 +178,11 @@ impl Waitlist {
     async fn offer_all(
         &self,
         show: &Show,
-        kept: &[u32],
+        kept_cells: &[u32],
         line: &[Waiter],
     ) -> Result<(), LedgerError> {
-        // The picture is read after the kept cells. A cell that is neither free nor in `kept` is
-        // therefore held or sold.
+        // The picture is read after the kept cells. A cell that is neither free nor in
+        // `kept_cells` is therefore held or sold.
         let Some(view) = self.seats.store.view(&show.id).await else {
             return Ok(());
         };
@@ -190,7 +190,14 @@ impl Waitlist {
         // therefore not offered.
         let now_ms = self.clock.now_ms();
         let layout = ShowLayout::for_show(show);
-        let shares = share(layout, &view.states, kept, line, now_ms, &mut rand::rng());
+        let shares = share(
+            layout,
+            &view.states,
+            kept_cells,
+            line,
+            now_ms,
+            &mut rand::rng(),
+        );
         for (at, seated) in shares.offers {
             if !self
                 .offer_seats(show, &view, &line[at], &seated, now_ms)

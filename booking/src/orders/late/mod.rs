@@ -47,7 +47,7 @@ const CHOICES_MAX: usize = 12;
 /// order is left to a later run.
 const OWN_HOLD_GONE_WITHIN: Duration = Duration::from_millis(500);
 /// How often a waiting run asks the store.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const STORE_LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// How long the worker sleeps when nothing wakes it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -64,7 +64,7 @@ pub struct LateMoneyWorker {
     /// The installation's clock.
     pub clock: Clock,
     /// Wakes this worker.
-    pub bell: WorkerNotifier,
+    pub notifier: WorkerNotifier,
     /// Wakes the seat outbox.
     pub outbox: WorkerNotifier,
     /// Wakes the effects worker.
@@ -90,7 +90,7 @@ impl LateMoneyWorker {
     /// # Errors
     /// Returns an error if the ledger does not answer. The next run then continues.
     pub async fn settle_due(&self) -> Result<usize, LedgerError> {
-        let mut seen = 0;
+        let mut settled = 0;
         loop {
             let now_ms = self.clock.now_ms();
             let due = self
@@ -98,9 +98,9 @@ impl LateMoneyWorker {
                 .late_due(now_ms, now_ms + ORDER_LENT_MS, BATCH_MAX)
                 .await?;
             if due.is_empty() {
-                return Ok(seen);
+                return Ok(settled);
             }
-            seen += due.len();
+            settled += due.len();
             let mut shows: HashMap<ShowId, Vec<OrderId>> = HashMap::new();
             for order in due {
                 shows.entry(order.show()).or_default().push(order);
@@ -120,16 +120,16 @@ impl LateMoneyWorker {
     /// earlier orders did not take.
     async fn settle_show(&self, show: &ShowId, orders: Vec<OrderId>) {
         let show = self.catalogue.show(show);
-        let open = match &show {
+        let opened = match &show {
             Some(show) => self.seats.ensure_open(show).await,
             None => Ok(()),
         };
-        if let Err(error) = &open {
+        if let Err(error) = &opened {
             let waits = orders.len();
             tracing::warn!(%error, waits, "late money waits for the seats of its show");
         }
         // An order outside the limits is refunded even if the show's seats cannot be read.
-        let show = (show.as_deref(), open.is_ok());
+        let show = (show.as_deref(), opened.is_ok());
         for order in orders {
             if let Err(error) = self.settle_late_order(&order, show).await {
                 log_failed_try!(error, %order, "late money could not be settled; trying again");
@@ -184,12 +184,13 @@ impl LateMoneyWorker {
         }
         let [id, _] = HoldId::both_of_late_money(&order.id);
         let hold = late_money_hold(order, id.clone(), order.held_seats(), now_ms);
-        let kept = match self.take_and_secure(show, hold, now_ms + LOCK_MS).await {
-            Ok(kept) => kept,
+        let locked_hold = match self.take_and_secure(show, hold, now_ms + LOCK_MS).await {
+            Ok(locked_hold) => locked_hold,
             Err(refused) => return Ok(outcome_of_refusal(&refused)),
         };
         let outcome = LateMoneyOutcome::SameSeats(id);
-        self.decide(order, outcome, Some((show, &kept))).await
+        self.decide(order, outcome, Some((show, &locked_hold)))
+            .await
     }
 
     async fn other_seats(
@@ -210,17 +211,17 @@ impl LateMoneyWorker {
             let [_, id] = HoldId::both_of_late_money(&order.id);
             let held = items.iter().map(|item| item.held.clone()).collect();
             let hold = late_money_hold(order, id.clone(), held, now_ms);
-            let kept = match self
+            let locked_hold = match self
                 .take_and_secure(show, hold, lock_until_ms(until_ms))
                 .await
             {
-                Ok(kept) => kept,
+                Ok(locked_hold) => locked_hold,
                 Err(InventoryRefusal::Taken(_)) => continue,
                 Err(refused) => return Ok(outcome_of_refusal(&refused)),
             };
             // The hold may come from an interrupted run that chose other seats.
-            let Some(items) = items_of(show, order, &kept.hold.items) else {
-                self.release_seats(&kept.hold, now_ms).await;
+            let Some(items) = items_of(show, order, &locked_hold.hold.items) else {
+                self.release_seats(&locked_hold.hold, now_ms).await;
                 return Ok(KeepSeatsOutcome::Taken);
             };
             let offer = ReplacementOffer {
@@ -229,7 +230,10 @@ impl LateMoneyWorker {
                 until_ms,
             };
             let outcome = LateMoneyOutcome::OtherSeats(offer);
-            match self.decide(order, outcome, Some((show, &kept))).await? {
+            match self
+                .decide(order, outcome, Some((show, &locked_hold)))
+                .await?
+            {
                 KeepSeatsOutcome::Taken => {}
                 tried => return Ok(tried),
             }
@@ -247,7 +251,7 @@ impl LateMoneyWorker {
                 Err(InventoryRefusal::Gone) => return true,
                 Ok(_) if Instant::now() < deadline => {
                     self.outbox.notify_worker();
-                    tokio::time::sleep(LOOK_AGAIN).await;
+                    tokio::time::sleep(STORE_LOOK_EVERY).await;
                 }
                 _ => return false,
             }
@@ -280,12 +284,13 @@ impl LateMoneyWorker {
         &self,
         order: &Order,
         outcome: LateMoneyOutcome,
-        kept: Option<(&Show, &ClaimableHold)>,
+        locked_hold: Option<(&Show, &ClaimableHold)>,
     ) -> Result<KeepSeatsOutcome, LedgerError> {
         // The time is read after the seats were locked, because the seats may have become free only
         // while this run waited for the store.
         let now_ms = self.clock.now_ms();
-        let basis = kept.map(|(show, kept)| ClaimBasis::for_locked_hold(show, kept));
+        let basis =
+            locked_hold.map(|(show, locked_hold)| ClaimBasis::for_locked_hold(show, locked_hold));
         let written = self
             .ledger
             .late_settle(&order.id, outcome, basis, now_ms)
@@ -316,8 +321,8 @@ impl LateMoneyWorker {
             // again.
             Err(SeatClaimRefused::Ledger(error)) => return Err(error),
         };
-        if let Some((_, kept)) = kept {
-            self.release_seats(&kept.hold, now_ms).await;
+        if let Some((_, locked_hold)) = locked_hold {
+            self.release_seats(&locked_hold.hold, now_ms).await;
         }
         Ok(tried)
     }
@@ -334,10 +339,10 @@ impl LateMoneyWorker {
         let Some(record) = self.ledger.order(id).await? else {
             return Ok(());
         };
-        for kept in HoldId::both_of_late_money(id) {
+        for hold_id in HoldId::both_of_late_money(id) {
             // If the store cannot be asked now, the reconciler later finds the hold without an
             // order.
-            if let Ok(hold) = self.seats.store.hold(&kept, order.visitor).await
+            if let Ok(hold) = self.seats.store.hold(&hold_id, order.visitor).await
                 && !in_use(&record, &hold)
             {
                 self.release_seats(&hold, now_ms).await;
@@ -362,7 +367,7 @@ impl LateMoneyWorker {
             if let Err(error) = self.settle_due().await {
                 log_failed_try!(error, "late money could not be settled; trying again");
             }
-            self.bell.wait(LOOK_EVERY).await;
+            self.notifier.wait(LOOK_EVERY).await;
         }
     }
 }

@@ -32,9 +32,9 @@ pub struct MassRefundWorker {
     /// The installation's clock.
     pub clock: Clock,
     /// Wakes this worker.
-    pub bell: WorkerNotifier,
+    pub notifier: WorkerNotifier,
     /// Wakes the workers that free the seats and send the money back.
-    pub bells: LedgerNotifiers,
+    pub notifiers: LedgerNotifiers,
 }
 
 impl MassRefundWorker {
@@ -65,7 +65,7 @@ impl MassRefundWorker {
                     }
                 }
             }
-            self.bells.notify_all();
+            self.notifiers.notify_all();
             refunded_orders += changed;
             metrics::counter!("fairgate_mass_refunds_total").increment(changed as u64);
             if changed == 0 {
@@ -83,7 +83,7 @@ impl MassRefundWorker {
                     "orders of cancelled shows could not be refunded; trying again"
                 );
             }
-            self.bell.wait(LOOK_EVERY).await;
+            self.notifier.wait(LOOK_EVERY).await;
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::ledger::StoredShow;
 
 /// The most departures without a ledger row that are kept in memory. When there are this many, all
 /// are removed. Each is made again when somebody next asks for it.
-const MADE_MAX: usize = 4_096;
+const UNTOUCHED_MAX: usize = 4_096;
 
 /// How many departures are read from the ledger at once.
 const BATCH_MAX: u32 = 1_000;
@@ -57,7 +57,7 @@ pub trait DepartureSource: Send + Sync + 'static {
 #[derive(Default)]
 pub(super) struct DepartureCache {
     timetable: Mutex<Option<Arc<dyn DepartureSource>>>,
-    made: Mutex<TimetableShows>,
+    untouched_shows: Mutex<TimetableShows>,
     /// The departures that have a row in the ledger.
     touched: Mutex<TouchedDepartures>,
     /// What is on sale, by room, as of the last lookup.
@@ -74,7 +74,7 @@ struct TimetableShows {
 #[derive(Default)]
 struct TouchedDepartures {
     /// The number of the newest ledger row that was read.
-    upto: u64,
+    last_read: u64,
     shows: HashMap<ShowId, Arc<Show>>,
 }
 
@@ -106,15 +106,15 @@ impl Catalogue {
         if let Some(show) = self.touched_departure(id) {
             return Some(show);
         }
-        let known = &self.shared.departures;
-        let timetable = known.timetable.lock().clone()?;
-        let mut made = known.made.lock();
+        let departures = &self.shared.departures;
+        let timetable = departures.timetable.lock().clone()?;
+        let mut untouched_shows = departures.untouched_shows.lock();
         let version = timetable.version();
-        if made.version != version || made.shows.len() >= MADE_MAX {
-            made.shows.clear();
-            made.version = version;
+        if untouched_shows.version != version || untouched_shows.shows.len() >= UNTOUCHED_MAX {
+            untouched_shows.shows.clear();
+            untouched_shows.version = version;
         }
-        if let Some(show) = made.shows.get(id) {
+        if let Some(show) = untouched_shows.shows.get(id) {
             return Some(Arc::clone(show));
         }
         let departure = timetable.departure(id)?;
@@ -130,7 +130,7 @@ impl Catalogue {
             fate: None,
             terms: UNNUMBERED,
         });
-        made.shows.insert(id.clone(), Arc::clone(&show));
+        untouched_shows.shows.insert(id.clone(), Arc::clone(&show));
         Some(show)
     }
 
@@ -156,8 +156,8 @@ impl Catalogue {
     }
 
     async fn remember(&self, stored: StoredShow) -> Result<Arc<Show>, LedgerError> {
-        let known = &self.shared.departures;
-        if let Some(show) = known.touched.lock().shows.get(&stored.id)
+        let departures = &self.shared.departures;
+        if let Some(show) = departures.touched.lock().shows.get(&stored.id)
             && show.fate == stored.fate
             && show.terms == stored.terms
         {
@@ -166,33 +166,33 @@ impl Catalogue {
         let show = self.resolve_show(stored).await?;
         // Another call may have been quicker. All calls use the same show, until its fate or its
         // terms change. This call may have read the row before the last change.
-        let mut touched = known.touched.lock();
-        let kept = touched.shows.entry(show.id.clone());
-        let kept = kept.or_insert_with(|| Arc::clone(&show));
-        let has_newer_fate = kept.fate != show.fate
+        let mut touched = departures.touched.lock();
+        let known_show = touched.shows.entry(show.id.clone());
+        let known_show = known_show.or_insert_with(|| Arc::clone(&show));
+        let has_newer_fate = known_show.fate != show.fate
             && show.fate.is_some()
-            && kept.fate != Some(ShowFate::Cancelled)
-            && kept.terms <= show.terms;
-        if has_newer_fate || kept.terms < show.terms {
-            *kept = show;
+            && known_show.fate != Some(ShowFate::Cancelled)
+            && known_show.terms <= show.terms;
+        if has_newer_fate || known_show.terms < show.terms {
+            *known_show = show;
         }
-        Ok(Arc::clone(kept))
+        Ok(Arc::clone(known_show))
     }
 
     /// Reads the departures that got a ledger row since the last call, whichever node wrote the
     /// row.
     pub(super) async fn follow_departures(&self) -> Result<(), LedgerError> {
         loop {
-            let after = self.shared.departures.touched.lock().upto;
+            let after = self.shared.departures.touched.lock().last_read;
             let rows = self.ledger.departures(after, BATCH_MAX).await?;
-            let Some(upto) = rows.last().map(|(number, _)| *number) else {
+            let Some(last_read) = rows.last().map(|(number, _)| *number) else {
                 return self.load_carriage_plans().await;
             };
             for (_, stored) in rows {
                 self.remember(stored).await?;
             }
             let mut touched = self.shared.departures.touched.lock();
-            touched.upto = touched.upto.max(upto);
+            touched.last_read = touched.last_read.max(last_read);
         }
     }
 

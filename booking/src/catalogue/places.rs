@@ -36,11 +36,11 @@ impl Catalogue {
             };
         }
         let venue = &show.document.venue;
-        let own = self.shared.venues.read().get(venue).cloned();
-        let own = own.unwrap_or_default();
+        let venue_location = self.shared.venues.read().get(venue).cloned();
+        let venue_location = venue_location.unwrap_or_default();
         match self.shared.halls.read().get(venue) {
-            Some(hall) => own.or(hall),
-            None => own,
+            Some(hall) => venue_location.or(hall),
+            None => venue_location,
         }
     }
 }

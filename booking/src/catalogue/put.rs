@@ -134,8 +134,12 @@ fn check_present(
         return Ok(None);
     }
     let (old, new) = (Arc::clone(&present.plan), Arc::clone(plan));
-    let same = move |seat: u32| old.map.keeps(&new.map, seat);
-    let moved: Vec<u32> = held.iter().copied().filter(|seat| !same(*seat)).collect();
+    let keeps_seat = move |seat: u32| old.map.keeps(&new.map, seat);
+    let moved: Vec<u32> = held
+        .iter()
+        .copied()
+        .filter(|seat| !keeps_seat(*seat))
+        .collect();
     if !moved.is_empty() {
         return Err(ShowPutRefusal::PlanInUse(seat_labels(present, &moved)));
     }
@@ -144,7 +148,7 @@ fn check_present(
             venue: present.document.venue.clone(),
             version: present.plan.version,
         },
-        keeps: Box::new(same),
+        keeps: Box::new(keeps_seat),
     }))
 }
 

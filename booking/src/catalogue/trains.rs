@@ -17,9 +17,9 @@ use fairgate_model::timetables::DepartureOnSale;
 use super::Catalogue;
 
 /// The shortest time for which the sums are cached.
-const GOOD_FOR: Duration = Duration::from_secs(5);
+const CACHED_FOR_MIN: Duration = Duration::from_secs(5);
 /// The sums are also cached for at least this multiple of the time that it took to compute them.
-const GOOD_FOR_TIMES: u32 = 200;
+const CACHED_FOR_FACTOR: u32 = 200;
 
 /// The trains of a room.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ pub(super) struct RoomDepartures {
     version: u64,
     coverage: Vec<(String, Vec<String>)>,
     at_ms: i64,
-    good_ms: i64,
+    cached_for_ms: i64,
     /// Free and gone seats, by the hash of the departure's id. The ids themselves would take many
     /// megabytes.
     departures: HashMap<u64, (u32, u32)>,
@@ -78,7 +78,7 @@ impl Catalogue {
         if let Some(known) = known
             && known.version == version
             && known.coverage == coverage
-            && (0..known.good_ms).contains(&(now_ms - known.at_ms))
+            && (0..known.cached_for_ms).contains(&(now_ms - known.at_ms))
         {
             return Ok(known);
         }
@@ -90,7 +90,7 @@ impl Catalogue {
                 version,
                 coverage,
                 at_ms: now_ms,
-                good_ms: 0,
+                cached_for_ms: 0,
                 departures: HashMap::new(),
                 free: 0,
                 gone: 0,
@@ -114,15 +114,15 @@ impl Catalogue {
                 .departures_already_over(&patterns, now_ms)
                 .into_iter()
                 .for_each(&mut add);
-            let good_for = GOOD_FOR.max(began.elapsed() * GOOD_FOR_TIMES);
-            trains.good_ms = i64::try_from(good_for.as_millis()).unwrap_or(i64::MAX);
+            let cached_for = CACHED_FOR_MIN.max(began.elapsed() * CACHED_FOR_FACTOR);
+            trains.cached_for_ms = i64::try_from(cached_for.as_millis()).unwrap_or(i64::MAX);
             trains
         };
         let trains = tokio::task::spawn_blocking(search_timetable).await;
         let trains = trains.map_err(|error| LedgerError::Unavailable(error.to_string()))?;
         let trains = Arc::new(trains);
-        let mut all = self.shared.departures.on_sale.lock();
-        all.insert(room.to_owned(), Arc::clone(&trains));
+        let mut trains_by_room = self.shared.departures.on_sale.lock();
+        trains_by_room.insert(room.to_owned(), Arc::clone(&trains));
         Ok(trains)
     }
 }
@@ -134,13 +134,14 @@ impl Catalogue {
     fn departures_already_over(&self, patterns: &[String], now_ms: i64) -> Vec<DepartureOnSale> {
         let ids = patterns.iter().filter_map(|pattern| pattern.parse().ok());
         let departures = ids.filter_map(|id: ShowId| self.departure(&id));
-        let over = departures.filter(|show| show.untouched && show.is_over(now_ms));
-        over.map(|show| DepartureOnSale {
-            show: show.id.clone(),
-            free: 0,
-            gone: show.grid().seats,
-        })
-        .collect()
+        let ended = departures.filter(|show| show.untouched && show.is_over(now_ms));
+        ended
+            .map(|show| DepartureOnSale {
+                show: show.id.clone(),
+                free: 0,
+                gone: show.grid().seats,
+            })
+            .collect()
     }
 }
 
@@ -156,6 +157,8 @@ fn patterns_of(room: &str, coverage: &[(String, Vec<String>)]) -> Vec<String> {
     if room == EVERYDAY {
         return vec!["*".to_owned()];
     }
-    let own = coverage.iter().filter(|(named, _)| named == room);
-    own.flat_map(|(_, patterns)| patterns.clone()).collect()
+    let coverage_of_room = coverage.iter().filter(|(named, _)| named == room);
+    coverage_of_room
+        .flat_map(|(_, patterns)| patterns.clone())
+        .collect()
 }

@@ -433,9 +433,10 @@ fn build_hall_plan(
     focal_depth: Option<f32>,
     charts: &ChartSource,
 ) -> Result<Arc<ParsedHallPlan>, String> {
-    let named = plan.split_once(':');
-    let named = named.and_then(|(word, what)| Some((PlanFormat::parse(word)?, what)));
-    let parsed = match (named, charts) {
+    let format_and_source = plan.split_once(':');
+    let format_and_source =
+        format_and_source.and_then(|(format, source)| Some((PlanFormat::parse(format)?, source)));
+    let parsed = match (format_and_source, charts) {
         (Some((format @ PlanFormat::Grid, size)), _) => plans::parse(format, size),
         (
             Some((format @ (PlanFormat::Fairgate | PlanFormat::Seatsio), file)),
@@ -460,7 +461,10 @@ fn build_hall_plan(
         let count = counted(faults.len(), "fault", "faults");
         format!("The plan has {count}: {}", shown.join("; "))
     })?;
-    let from_file = matches!(named, Some((PlanFormat::Fairgate | PlanFormat::Seatsio, _)));
+    let from_file = matches!(
+        format_and_source,
+        Some((PlanFormat::Fairgate | PlanFormat::Seatsio, _))
+    );
     let keeps_own_focal = from_file && map.focal.is_some();
     let map = match focal_depth {
         Some(depth) => map.with_focal_depth(depth),

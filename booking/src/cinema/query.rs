@@ -127,10 +127,10 @@ pub fn read(params: &ShowingParams, now: Timestamp) -> ParamResult<ShowingQuery>
     })
 }
 
-fn bad_param(field: &'static str, what: &str) -> BadParam {
+fn bad_param(field: &'static str, expected: &str) -> BadParam {
     BadParam {
         field,
-        detail: format!("{field}: {what}."),
+        detail: format!("{field}: {expected}."),
     }
 }
 
@@ -148,8 +148,9 @@ fn keyword(text: &str) -> ParamResult<Option<String>> {
     let Some(keyword) = non_empty_text(text) else {
         return Ok(None);
     };
-    let good = keyword.chars().count() <= KEYWORD_CHARS_MAX && !keyword.contains(char::is_control);
-    if good {
+    let is_valid =
+        keyword.chars().count() <= KEYWORD_CHARS_MAX && !keyword.contains(char::is_control);
+    if is_valid {
         return Ok(Some(keyword.to_owned()));
     }
     let expected = format!("1 to {KEYWORD_CHARS_MAX} printable characters");

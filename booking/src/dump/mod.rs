@@ -555,9 +555,9 @@ impl DumpRecord {
         (at_ms, done_ms): (i64, Option<i64>),
         grids: &ShowGrids,
     ) -> Result<Self, LedgerError> {
-        let same = successor.show() == order.show();
-        let own = if same { given } else { &[] };
-        let gained = parts(own, items).gained;
+        let is_same_show = successor.show() == order.show();
+        let given_of_same_show = if is_same_show { given } else { &[] };
+        let gained = parts(given_of_same_show, items).gained;
         Ok(Self::Exchange {
             given: seats_of(given, grids.show_grid(&order.show())?),
             gained: seats_of(&gained, grids.show_grid(&successor.show())?),

@@ -22,8 +22,8 @@ use super::{
 /// The result type of the ledger's modules.
 pub(super) type Result<T> = std::result::Result<T, LedgerError>;
 
-pub(super) fn corrupt(what: &str) -> LedgerError {
-    LedgerError::Corrupt(what.to_owned())
+pub(super) fn corrupt(description: &str) -> LedgerError {
+    LedgerError::Corrupt(description.to_owned())
 }
 
 pub(super) fn parsed<T: std::str::FromStr>(text: &str) -> Result<T> {
@@ -176,9 +176,12 @@ pub(super) fn read_fate(
 /// Returns the outcome for a call that may not begin. `found` is the key's row and whether the call
 /// still waits for its answer. If the row was deleted in between, `found` is `None`, and the
 /// caller's next attempt begins the call.
-pub(super) fn call_outcome(asked: [u8; 32], found: Option<(KeptAnswer, bool)>) -> BeginCallOutcome {
+pub(super) fn call_outcome(
+    call_digest: [u8; 32],
+    found: Option<(KeptAnswer, bool)>,
+) -> BeginCallOutcome {
     match found {
-        Some((kept, _)) if kept.asked != asked => BeginCallOutcome::OtherCall,
+        Some((kept, _)) if kept.asked != call_digest => BeginCallOutcome::OtherCall,
         Some((kept, false)) => BeginCallOutcome::Answered(kept),
         Some((_, true)) | None => BeginCallOutcome::Running,
     }

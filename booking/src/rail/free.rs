@@ -24,8 +24,8 @@ pub struct DepartureFreeSeats {
 /// A lookup of free seats.
 #[async_trait]
 pub trait FreeSeatLookup: Send + Sync {
-    /// Returns the free seats of each departure in `asked`, in the same order. `None` means that
-    /// nobody has taken a seat of the departure yet, so the whole train is free. The lookup writes
-    /// nothing to the store or the ledger.
-    async fn free(&self, asked: &[(ShowId, Range<u16>)]) -> Vec<Option<DepartureFreeSeats>>;
+    /// Returns the free seats of each departure in `stretches`, in the same order. `None` means
+    /// that nobody has taken a seat of the departure yet, so the whole train is free. The lookup
+    /// writes nothing to the store or the ledger.
+    async fn free(&self, stretches: &[(ShowId, Range<u16>)]) -> Vec<Option<DepartureFreeSeats>>;
 }

@@ -67,18 +67,18 @@ fn read_json(text: &str) -> Result<Value, ProgrammeFault> {
     let escaped = mend::escape_controls_in_strings(text);
     serde_json::from_str(&escaped.text).map_err(|error| {
         let fault = JsonFault::new(&escaped.text, &error);
-        let spot = json_spot(&escaped.text, &fault);
+        let position = json_position(&escaped.text, &fault);
         ProgrammeFault {
             at: String::new(),
             line: escaped.original_line(fault.line, fault.column),
             code: "invalid_json",
-            message: format!("This is not JSON: {}{spot}.", fault.message),
+            message: format!("This is not JSON: {}{position}.", fault.message),
         }
     })
 }
 
 /// Quotes the text around the spot where it stops being valid JSON.
-fn json_spot(text: &str, fault: &JsonFault) -> String {
+fn json_position(text: &str, fault: &JsonFault) -> String {
     let line = fault.line.checked_sub(1);
     let line = line.and_then(|at| text.lines().nth(at)).unwrap_or_default();
     if line.trim().is_empty() {

@@ -33,13 +33,13 @@ const SLUG: &str =
     "a name of 1 to 64 characters from a-z, 0-9 and \"-\", beginning with a letter or a digit,";
 
 /// Reads the programme. It is complete if no fault was added.
-pub fn parse_programme(spot: &ProgrammeObject<'_>, faults: &mut ProgrammeFaults) -> Programme {
-    spot.add_unknown_faults(&["currency", "cities", "films", "showings"], faults);
+pub fn parse_programme(object: &ProgrammeObject<'_>, faults: &mut ProgrammeFaults) -> Programme {
+    object.add_unknown_faults(&["currency", "cities", "films", "showings"], faults);
     let mut programme = Programme::default();
-    if let Some(value) = spot.get("currency") {
+    if let Some(value) = object.get("currency") {
         match value.as_str().and_then(Currency::parse) {
             Some(currency) => programme.currency = currency,
-            None => spot.add_value_fault(
+            None => object.add_value_fault(
                 "currency",
                 "bad_currency",
                 value,
@@ -49,14 +49,14 @@ pub fn parse_programme(spot: &ProgrammeObject<'_>, faults: &mut ProgrammeFaults)
         }
     }
     let mut seen = FirstIdPaths::default();
-    for city in spot.list_member("cities", faults) {
+    for city in object.list_member("cities", faults) {
         read_city(&city, &mut programme, &mut seen, faults);
     }
-    for film in spot.list_member("films", faults) {
+    for film in object.list_member("films", faults) {
         read_film(&film, &mut programme, &mut seen, faults);
     }
-    let showings = spot.list_member("showings", faults);
-    for (count, most, path, what) in [
+    let showings = object.list_member("showings", faults);
+    for (count, most, path, plural) in [
         (programme.halls.len(), HALLS_MAX, "cities", "halls"),
         (showings.len(), SHOWINGS_MAX, "showings", "showings"),
     ] {
@@ -64,7 +64,7 @@ pub fn parse_programme(spot: &ProgrammeObject<'_>, faults: &mut ProgrammeFaults)
             faults.add(
                 path,
                 "too_many",
-                format!("There are {count} {what}; a programme has at most {most}."),
+                format!("There are {count} {plural}; a programme has at most {most}."),
             );
         }
     }
@@ -92,13 +92,13 @@ struct FirstIdPaths {
 /// Reads the `id` of a part. Adds a fault if the id is missing or bad, or if an earlier part of the
 /// same kind has this id.
 fn read_unused_id(
-    spot: &ProgrammeObject<'_>,
+    object: &ProgrammeObject<'_>,
     chars_max: usize,
     taken: &mut HashMap<String, String>,
     faults: &mut ProgrammeFaults,
 ) -> Option<String> {
-    let Some(value) = spot.get("id") else {
-        spot.add_missing_fault("id", faults);
+    let Some(value) = object.get("id") else {
+        object.add_missing_fault("id", faults);
         return None;
     };
     let Some(id) = value
@@ -111,10 +111,10 @@ fn read_unused_id(
         if let Some(bad) = value.as_str().and_then(first_bad_in_slug) {
             expected = format!("{expected} without {bad:?},");
         }
-        spot.add_value_fault("id", "bad_id", value, &expected, faults);
+        object.add_value_fault("id", "bad_id", value, &expected, faults);
         return None;
     };
-    add_unused_id(id, spot.member_path("id"), taken, faults).then(|| id.to_owned())
+    add_unused_id(id, object.member_path("id"), taken, faults).then(|| id.to_owned())
 }
 
 /// Returns the first character that is not allowed in a slug.
@@ -139,27 +139,27 @@ fn add_unused_id(
 }
 
 fn read_city(
-    spot: &ProgrammeObject<'_>,
+    object: &ProgrammeObject<'_>,
     programme: &mut Programme,
     seen: &mut FirstIdPaths,
     faults: &mut ProgrammeFaults,
 ) {
-    spot.add_unknown_faults(&["id", "name", "country", "time_zone", "cinemas"], faults);
-    let id = read_unused_id(spot, 64, &mut seen.cities, faults);
-    let name = spot.text_member("name", NAME_MAX, faults);
-    let country = spot.optional_text_member("country", NAME_MAX, faults);
-    let time_zone = match spot.get("time_zone") {
+    object.add_unknown_faults(&["id", "name", "country", "time_zone", "cinemas"], faults);
+    let id = read_unused_id(object, 64, &mut seen.cities, faults);
+    let name = object.text_member("name", NAME_MAX, faults);
+    let country = object.optional_text_member("country", NAME_MAX, faults);
+    let time_zone = match object.get("time_zone") {
         None => Some("UTC".to_owned()),
         Some(value) => {
             let known = value.as_str().filter(|name| TimeZone::get(name).is_ok());
             if known.is_none() {
                 let expected = "the name of a time zone, such as \"Europe/Berlin\",";
-                spot.add_value_fault("time_zone", "bad_time_zone", value, expected, faults);
+                object.add_value_fault("time_zone", "bad_time_zone", value, expected, faults);
             }
             known.map(ToOwned::to_owned)
         }
     };
-    for cinema in spot.list_member("cinemas", faults) {
+    for cinema in object.list_member("cinemas", faults) {
         read_cinema(&cinema, id.as_deref(), programme, seen, faults);
     }
     if let (Some(id), Some(name), Some(time_zone)) = (id, name, time_zone) {
@@ -173,7 +173,7 @@ fn read_city(
 }
 
 fn read_cinema(
-    spot: &ProgrammeObject<'_>,
+    object: &ProgrammeObject<'_>,
     city: Option<&str>,
     programme: &mut Programme,
     seen: &mut FirstIdPaths,
@@ -188,14 +188,14 @@ fn read_cinema(
         "lon",
         "halls",
     ];
-    spot.add_unknown_faults(&fields, faults);
-    let id = read_unused_id(spot, 64, &mut seen.cinemas, faults);
-    let name = spot.text_member("name", NAME_MAX, faults);
-    let address = spot.text_member("address", NAME_MAX, faults);
-    let postal_code = spot.text_member("postal_code", 20, faults);
-    let lat = spot.number_member("lat", -90.0..=90.0, faults);
-    let lon = spot.number_member("lon", -180.0..=180.0, faults);
-    for hall in spot.list_member("halls", faults) {
+    object.add_unknown_faults(&fields, faults);
+    let id = read_unused_id(object, 64, &mut seen.cinemas, faults);
+    let name = object.text_member("name", NAME_MAX, faults);
+    let address = object.text_member("address", NAME_MAX, faults);
+    let postal_code = object.text_member("postal_code", 20, faults);
+    let lat = object.number_member("lat", -90.0..=90.0, faults);
+    let lon = object.number_member("lon", -180.0..=180.0, faults);
+    for hall in object.list_member("halls", faults) {
         let read = read_hall(&hall, id.as_deref(), seen, faults);
         programme.halls.extend(read);
     }
@@ -223,22 +223,22 @@ fn read_cinema(
 }
 
 fn read_hall(
-    spot: &ProgrammeObject<'_>,
+    object: &ProgrammeObject<'_>,
     cinema: Option<&str>,
     seen: &mut FirstIdPaths,
     faults: &mut ProgrammeFaults,
 ) -> Option<Hall> {
-    spot.add_unknown_faults(&["id", "name", "plan", "focal_depth"], faults);
-    let id = read_unused_id(spot, HALL_SLUG_MAX, &mut seen.halls, faults);
-    let name = spot.text_member("name", NAME_MAX, faults);
-    let plan = spot.optional_text_member("plan", 4_096, faults);
-    let focal_depth = spot.get("focal_depth");
+    object.add_unknown_faults(&["id", "name", "plan", "focal_depth"], faults);
+    let id = read_unused_id(object, HALL_SLUG_MAX, &mut seen.halls, faults);
+    let name = object.text_member("name", NAME_MAX, faults);
+    let plan = object.optional_text_member("plan", 4_096, faults);
+    let focal_depth = object.get("focal_depth");
     let focal_depth =
-        focal_depth.and_then(|_| spot.number_member("focal_depth", 0.0..=1.0, faults));
+        focal_depth.and_then(|_| object.number_member("focal_depth", 0.0..=1.0, faults));
     if plan.is_none() && focal_depth.is_some() {
         let message = "The programme gives this hall no plan, so the hall's present plan \
                        keeps its own focal point. Give the hall a plan, or leave this field out.";
-        faults.add(spot.member_path("focal_depth"), "no_plan", message);
+        faults.add(object.member_path("focal_depth"), "no_plan", message);
     }
     #[expect(clippy::cast_possible_truncation, reason = "a share needs few digits")]
     let focal_depth = focal_depth.map(|depth| depth as f32);
@@ -248,12 +248,12 @@ fn read_hall(
         name: name?,
         plan,
         focal_depth,
-        at: spot.at.clone(),
+        at: object.at.clone(),
     })
 }
 
 fn read_film(
-    spot: &ProgrammeObject<'_>,
+    object: &ProgrammeObject<'_>,
     programme: &mut Programme,
     seen: &mut FirstIdPaths,
     faults: &mut ProgrammeFaults,
@@ -270,18 +270,20 @@ fn read_film(
         "release_date",
         "country",
     ];
-    spot.add_unknown_faults(&fields, faults);
-    let id = read_unused_id(spot, 64, &mut seen.films, faults);
-    let title = spot.text_member("title", NAME_MAX, faults);
-    let duration_s = spot.integer_member("duration_s", 1..=DURATION_S_MAX, faults);
-    let description = spot.optional_text_member("description", DESCRIPTION_MAX, faults);
-    let release_date = spot.get_unless_blank("release_date", faults).and_then(|_| {
-        let expected = "a day, such as \"2026-11-20\",";
-        spot.parsed_member("release_date", "bad_date", expected, faults)
-    });
+    object.add_unknown_faults(&fields, faults);
+    let id = read_unused_id(object, 64, &mut seen.films, faults);
+    let title = object.text_member("title", NAME_MAX, faults);
+    let duration_s = object.integer_member("duration_s", 1..=DURATION_S_MAX, faults);
+    let description = object.optional_text_member("description", DESCRIPTION_MAX, faults);
+    let release_date = object
+        .get_unless_blank("release_date", faults)
+        .and_then(|_| {
+            let expected = "a day, such as \"2026-11-20\",";
+            object.parsed_member("release_date", "bad_date", expected, faults)
+        });
     let [genre, language, version, country] = ["genre", "language", "version", "country"]
-        .map(|name| spot.optional_text_member(name, SHORT_TEXT_MAX, faults));
-    let rating = rating(spot, faults);
+        .map(|name| object.optional_text_member(name, SHORT_TEXT_MAX, faults));
+    let rating = rating(object, faults);
     if let (Some(id), Some(title), Some(duration_s)) = (id, title, duration_s) {
         programme.films.push(Film {
             id,
@@ -299,15 +301,15 @@ fn read_film(
 }
 
 /// Reads an age rating. In many programmes it is a number.
-fn rating(spot: &ProgrammeObject<'_>, faults: &mut ProgrammeFaults) -> Option<String> {
-    match spot.get("rating") {
+fn rating(object: &ProgrammeObject<'_>, faults: &mut ProgrammeFaults) -> Option<String> {
+    match object.get("rating") {
         Some(Value::Number(age)) => Some(age.to_string()),
-        _ => spot.optional_text_member("rating", SHORT_TEXT_MAX, faults),
+        _ => object.optional_text_member("rating", SHORT_TEXT_MAX, faults),
     }
 }
 
 fn read_showing(
-    spot: &ProgrammeObject<'_>,
+    object: &ProgrammeObject<'_>,
     seen: &mut FirstIdPaths,
     faults: &mut ProgrammeFaults,
 ) -> Option<Showing> {
@@ -321,35 +323,36 @@ fn read_showing(
         "rating",
         "prices",
     ];
-    spot.add_unknown_faults(&fields, faults);
-    let film: Option<String> = spot.text_member("film", 64, faults);
-    let hall: Option<String> = spot.text_member("hall", 64, faults);
-    for (name, given, known) in [("film", &film, &seen.films), ("hall", &hall, &seen.halls)] {
-        if let Some(given) = given
-            && !known.contains_key(given)
+    object.add_unknown_faults(&fields, faults);
+    let film: Option<String> = object.text_member("film", 64, faults);
+    let hall: Option<String> = object.text_member("hall", 64, faults);
+    for (name, id_text, known) in [("film", &film, &seen.films), ("hall", &hall, &seen.halls)] {
+        if let Some(id_text) = id_text
+            && !known.contains_key(id_text)
         {
             let code = if name == "film" {
                 "unknown_film"
             } else {
                 "unknown_hall"
             };
-            let message = format!("There is no {name} with the id \"{given}\" in this programme.");
-            faults.add(spot.member_path(name), code, message);
+            let message =
+                format!("There is no {name} with the id \"{id_text}\" in this programme.");
+            faults.add(object.member_path(name), code, message);
         }
     }
     let expected = "a moment with its offset, such as \"2026-12-01T20:15:00+01:00\",";
     let starts_at: Option<Timestamp> =
-        spot.parsed_member("starts_at", "bad_time", expected, faults);
-    let [language, version] =
-        ["language", "version"].map(|name| spot.optional_text_member(name, SHORT_TEXT_MAX, faults));
-    let rating = rating(spot, faults);
-    let prices = read_prices(spot, faults);
-    let id = match (spot.get("id"), &hall, starts_at) {
-        (Some(_), ..) => spot.parsed_member::<ShowId>("id", "bad_id", SLUG, faults),
+        object.parsed_member("starts_at", "bad_time", expected, faults);
+    let [language, version] = ["language", "version"]
+        .map(|name| object.optional_text_member(name, SHORT_TEXT_MAX, faults));
+    let rating = rating(object, faults);
+    let prices = read_prices(object, faults);
+    let id = match (object.get("id"), &hall, starts_at) {
+        (Some(_), ..) => object.parsed_member::<ShowId>("id", "bad_id", SLUG, faults),
         (None, Some(hall), Some(starts_at)) => default_show_id(hall, starts_at),
         (None, ..) => None,
     };
-    let id = id.filter(|id| add_unused_id(id.as_str(), spot.at.clone(), &mut seen.shows, faults));
+    let id = id.filter(|id| add_unused_id(id.as_str(), object.at.clone(), &mut seen.shows, faults));
     Some(Showing {
         show: id?,
         film: film?,
@@ -359,7 +362,7 @@ fn read_showing(
         version,
         rating,
         prices: prices?,
-        at: spot.at.clone(),
+        at: object.at.clone(),
     })
 }
 
@@ -371,20 +374,20 @@ fn default_show_id(hall: &str, starts_at: Timestamp) -> Option<ShowId> {
 }
 
 fn read_prices(
-    spot: &ProgrammeObject<'_>,
+    object: &ProgrammeObject<'_>,
     faults: &mut ProgrammeFaults,
 ) -> Option<BTreeMap<String, i64>> {
-    let Some(value) = spot.get("prices") else {
-        spot.add_missing_fault("prices", faults);
+    let Some(value) = object.get("prices") else {
+        object.add_missing_fault("prices", faults);
         return None;
     };
     let expected = "an object of minor units by category";
-    let Value::Object(given) = value else {
-        spot.add_value_fault("prices", "bad_object", value, expected, faults);
+    let Value::Object(amounts) = value else {
+        object.add_value_fault("prices", "bad_object", value, expected, faults);
         return None;
     };
     let mut prices = BTreeMap::new();
-    for (category, amount) in given {
+    for (category, amount) in amounts {
         match amount
             .as_i64()
             .filter(|amount| (0..=AMOUNT_MAX).contains(amount))
@@ -399,7 +402,7 @@ fn read_prices(
                     quote_value(amount)
                 );
                 faults.add(
-                    format!("{}.{short}", spot.member_path("prices")),
+                    format!("{}.{short}", object.member_path("prices")),
                     "bad_price",
                     message,
                 );

@@ -257,11 +257,11 @@ impl<'a> ProgrammeObject<'a> {
             self.add_missing_fault(name, faults);
             return None;
         };
-        let good = read(value);
-        if good.is_none() {
+        let parsed = read(value);
+        if parsed.is_none() {
             self.add_value_fault(name, code, value, expected, faults);
         }
-        good
+        parsed
     }
 
     /// Reads a list of objects.

@@ -256,7 +256,8 @@ impl ProgrammeIndex {
     /// Returns the showings that have not begun and that are not in the programme `next`.
     #[must_use]
     pub fn left_out_by(&self, next: &Programme, now_ms: i64) -> Vec<ShowId> {
-        let kept: HashSet<&ShowId> = next.showings.iter().map(|showing| &showing.show).collect();
+        let next_shows: HashSet<&ShowId> =
+            next.showings.iter().map(|showing| &showing.show).collect();
         let coming = self
             .programme
             .showings
@@ -264,7 +265,7 @@ impl ProgrammeIndex {
             .filter(|showing| showing.starts_at.as_millisecond() > now_ms);
         coming
             .map(|showing| &showing.show)
-            .filter(|show| !kept.contains(show))
+            .filter(|show| !next_shows.contains(show))
             .cloned()
             .collect()
     }
@@ -426,7 +427,7 @@ impl ProgrammeIndex {
     /// `query.near`. The distance is `None` if the query has no point.
     fn cinemas_asked_for(&self, query: &ShowingQuery) -> Vec<Option<Option<f64>>> {
         let code = query.postal_code.as_deref().map(plain_code);
-        let asked = |cinema: &Cinema| {
+        let distance_if_matching = |cinema: &Cinema| {
             let fits = query.cinema.as_ref().is_none_or(|id| cinema.id == *id)
                 && query.city.as_ref().is_none_or(|id| cinema.city == *id)
                 && code
@@ -437,23 +438,27 @@ impl ProgrammeIndex {
                 lon: cinema.lon,
             };
             let km = query.near.map(|near| km_between(location, near));
-            let within = match (km, query.radius_km) {
+            let is_near_enough = match (km, query.radius_km) {
                 (Some(km), Some(radius_km)) => km <= radius_km,
                 _ => true,
             };
-            (fits && within).then_some(km)
+            (fits && is_near_enough).then_some(km)
         };
-        self.programme.cinemas.iter().map(asked).collect()
+        self.programme
+            .cinemas
+            .iter()
+            .map(distance_if_matching)
+            .collect()
     }
 }
 
 /// Returns a postal code without spaces and hyphens, in lower case, because people write codes in
 /// several ways.
 fn plain_code(code: &str) -> String {
-    let kept = code
+    let chars = code
         .chars()
         .filter(|char| !char.is_whitespace() && *char != '-');
-    kept.flat_map(char::to_lowercase).collect()
+    chars.flat_map(char::to_lowercase).collect()
 }
 
 /// Returns when a city's showings may begin, in seconds since the epoch. They may begin at the

@@ -28,8 +28,8 @@ pub(super) async fn orders_to_refund(tx: &SqlTransaction, batch_max: u32) -> Res
              AND s.state IN ('pending', 'confirmed')) \
          ORDER BY o.created_at LIMIT $1"
     );
-    let left = tx.query(&sql, &[&batch_max]).await?;
-    left.iter().map(|row| parsed(text(row, 0)?)).collect()
+    let rows = tx.query(&sql, &[&batch_max]).await?;
+    rows.iter().map(|row| parsed(text(row, 0)?)).collect()
 }
 
 /// Writes a show's fate, and its new beginning if `starts_at` is given. Returns false if there is

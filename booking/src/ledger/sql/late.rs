@@ -65,8 +65,8 @@ async fn lend_searches(
     let sql = "UPDATE late_money SET due_at = $2 WHERE order_id = ANY (ARRAY ( \
          SELECT order_id FROM late_money WHERE outcome IS NULL AND due_at <= $1 \
          ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED)) RETURNING order_id";
-    let lent = tx.query(sql, &[&now_ms, &again_at_ms, &batch_max]).await?;
-    lent.iter().map(|row| parsed(text(row, 0)?)).collect()
+    let rows = tx.query(sql, &[&now_ms, &again_at_ms, &batch_max]).await?;
+    rows.iter().map(|row| parsed(text(row, 0)?)).collect()
 }
 
 async fn settle_late_money(

@@ -38,12 +38,12 @@ pub(super) async fn apply_to_order(
         _ => late_rows::late_seats(tx, &order.id).await?,
     };
     let consented = event == OrderEvent::Consented;
-    let kept = late.unwrap_or_else(|| own_seats(&order));
+    let current_seats = late.unwrap_or_else(|| own_seats(&order));
     OrderStep {
         order: &order,
         state: decision.state,
         reason: decision.reason,
-        items: consented.then_some(&kept.items[..]),
+        items: consented.then_some(&current_seats.items[..]),
         uncharged: 0,
         ended_claims: match decision.claims {
             OrderClaimChange::Drop => FreedClaims::All,
@@ -53,14 +53,14 @@ pub(super) async fn apply_to_order(
         },
         seat_row: decision
             .seats
-            .map(|kind| (kind, &kept.hold, &kept.items[..])),
+            .map(|kind| (kind, &current_seats.hold, &current_seats.items[..])),
         voided: VoidedTickets::Nothing,
         now_ms,
     }
     .write(tx)
     .await?;
     if consented {
-        order.items = kept.items;
+        order.items = current_seats.items;
     }
     if let Some(owed) = decision.owed {
         record_owed_effect(tx, &order.id, owed, now_ms).await?;

@@ -187,14 +187,14 @@ fn picture_sql(tx: &SqlTransaction) -> String {
 
 /// Returns the hold that locks the seats of an order that waits for payment or consent. While the
 /// order waits for consent, this is the hold of the seats that were offered for its late money. The
-/// id and the items of that hold are in the columns from `at` on.
-fn hold_of_order(order: &Order, row: &SqlRow, at: usize) -> Result<Hold> {
+/// id and the items of that hold are in the columns from `first_column` on.
+fn hold_of_order(order: &Order, row: &SqlRow, first_column: usize) -> Result<Hold> {
     if order.state != OrderState::AwaitingConsent {
         return Ok(as_hold(order));
     }
-    let kept = items(text(row, at + 1)?)?;
+    let kept = items(text(row, first_column + 1)?)?;
     Ok(Hold {
-        id: parsed(text(row, at)?)?,
+        id: parsed(text(row, first_column)?)?,
         items: kept.into_iter().map(|item| item.held).collect(),
         ..as_hold(order)
     })

@@ -31,20 +31,20 @@ impl Ledger {
         &self,
         provider: &'static str,
         event: String,
-        about: Option<PaymentId>,
+        payment: Option<PaymentId>,
         body: Vec<u8>,
         now_ms: i64,
     ) -> Result<bool> {
-        let about = about.map(|payment| payment.to_string());
+        let payment = payment.map(|payment| payment.to_string());
         self.installation
-            .write((event, about, body), move |tx, (event, about, body)| {
+            .write((event, payment, body), move |tx, (event, payment, body)| {
                 Box::pin(async move {
                     let sql = "INSERT INTO provider_events \
                          (provider, event, body, received_at, payment) VALUES ($1, $2, $3, $4, $5) \
                          ON CONFLICT (provider, event) DO NOTHING";
-                    let with: [&(dyn ToSqlValue + Sync); 5] =
-                        [&provider, event, body, &now_ms, about];
-                    Ok(tx.execute(sql, &with).await? == 1)
+                    let values: [&(dyn ToSqlValue + Sync); 5] =
+                        [&provider, event, body, &now_ms, payment];
+                    Ok(tx.execute(sql, &values).await? == 1)
                 })
             })
             .await
@@ -335,9 +335,9 @@ async fn store_created(
          WHERE payment = $1 AND reference IS NULL";
     tx.execute(sql, &[&payment, &made.reference, &made.client])
         .await?;
-    let kept = find_payment(tx, payment).await?;
-    let kept = kept.ok_or_else(|| corrupt("a payment that is not there"))?;
-    Ok(match (kept.reference, kept.client) {
+    let stored = find_payment(tx, payment).await?;
+    let stored = stored.ok_or_else(|| corrupt("a payment that is not there"))?;
+    Ok(match (stored.reference, stored.client) {
         (Some(reference), Some(client)) => CreatedPayment { reference, client },
         _ => made.clone(),
     })
@@ -396,7 +396,7 @@ async fn lend_events(
         SqlDialect::Sqlite => lend_by!("rowid"),
     };
     let until_ms = now_ms.saturating_add(EVENT_LENT_MS);
-    let lent = tx.query(sql, &[&now_ms, &batch_max, &until_ms]).await?;
+    let rows = tx.query(sql, &[&now_ms, &batch_max, &until_ms]).await?;
     let read = |row: &SqlRow| {
         let event = StoredProviderEvent {
             provider: text(row, 0)?.to_owned(),
@@ -406,9 +406,9 @@ async fn lend_events(
         };
         Ok((row.get::<i64>(4)?, row.get::<i64>(5)?, event))
     };
-    let mut lent: Vec<_> = lent.iter().map(read).collect::<Result<_>>()?;
-    lent.sort_by_key(|(received_at_ms, position, _)| (*received_at_ms, *position));
-    Ok(lent.into_iter().map(|(.., event)| event).collect())
+    let mut events: Vec<_> = rows.iter().map(read).collect::<Result<_>>()?;
+    events.sort_by_key(|(received_at_ms, position, _)| (*received_at_ms, *position));
+    Ok(events.into_iter().map(|(.., event)| event).collect())
 }
 
 /// Lends effects that are due and are not lent to another worker.

@@ -83,15 +83,15 @@ impl Ledger {
     /// events, undelivered seat rows and waiting parties.
     pub async fn prune(
         &self,
-        what: RetentionKind,
+        kind: RetentionKind,
         after: i64,
         now_ms: i64,
         batch_max: u32,
     ) -> Result<PruneOutcome> {
-        let before_ms = what.before_ms(now_ms);
+        let before_ms = kind.before_ms(now_ms);
         let dialect = self.installation.dialect();
         let from = (after, before_ms);
-        match what {
+        match kind {
             RetentionKind::Answers => {
                 self.prune_by_age(answers(dialect), before_ms, batch_max)
                     .await

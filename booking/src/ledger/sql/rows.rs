@@ -24,45 +24,45 @@ pub(super) const PAYMENT_COLUMNS: &str = "p.payment, p.order_id, p.provider, p.a
      p.state, p.reference, p.client, p.refunded";
 
 /// Reads a text column.
-pub(super) fn text(row: &SqlRow, at: usize) -> Result<&str> {
-    row.get(at)
+pub(super) fn text(row: &SqlRow, index: usize) -> Result<&str> {
+    row.get(index)
 }
 
 /// Reads a column with a count, which is never negative.
-pub(super) fn count(row: &SqlRow, at: usize) -> Result<u64> {
-    Ok(row.get::<i64>(at)?.unsigned_abs())
+pub(super) fn count(row: &SqlRow, index: usize) -> Result<u64> {
+    Ok(row.get::<i64>(index)?.unsigned_abs())
 }
 
 /// Reads a column with a number that must fit a smaller type.
-pub(super) fn small<T: TryFrom<i64>>(row: &SqlRow, at: usize) -> Result<T> {
-    T::try_from(row.get(at)?).map_err(|_| corrupt("a number out of its range"))
+pub(super) fn small<T: TryFrom<i64>>(row: &SqlRow, index: usize) -> Result<T> {
+    T::try_from(row.get(index)?).map_err(|_| corrupt("a number out of its range"))
 }
 
-/// Reads a row whose columns from `at` on are [`ORDER_COLUMNS`].
-pub(super) fn order(row: &SqlRow, at: usize) -> Result<Order> {
-    let word = |index: usize| text(row, at + index);
-    let id: OrderId = parsed(word(0)?)?;
+/// Reads a row whose columns from `first_column` on are [`ORDER_COLUMNS`].
+pub(super) fn order(row: &SqlRow, first_column: usize) -> Result<Order> {
+    let column = |index: usize| text(row, first_column + index);
+    let id: OrderId = parsed(column(0)?)?;
     Ok(Order {
         show: id.show(),
-        hold: parsed(word(1)?)?,
-        visitor: holder_from_bytes(row.get(at + 2)?)?,
-        room: word(3)?.to_owned(),
+        hold: parsed(column(1)?)?,
+        visitor: holder_from_bytes(row.get(first_column + 2)?)?,
+        room: column(3)?.to_owned(),
         buyer: Buyer {
-            name: word(4)?.to_owned(),
-            email: word(5)?.to_owned(),
+            name: column(4)?.to_owned(),
+            email: column(5)?.to_owned(),
         },
-        currency: Currency::parse(word(6)?).ok_or_else(|| corrupt("currency"))?,
-        total: row.get(at + 7)?,
-        items: items(word(8)?)?,
-        plan_version: small(row, at + 9)?,
-        payment: parsed(word(10)?)?,
-        state: OrderState::parse(word(11)?).ok_or_else(|| corrupt("an order's state"))?,
-        reason: word(12)?.to_owned(),
-        created_at_ms: row.get(at + 13)?,
-        pay_until_ms: row.get(at + 14)?,
-        claim_until_ms: row.get(at + 15)?,
-        terms: small(row, at + 16)?,
-        waived: row.get(at + 17)?,
+        currency: Currency::parse(column(6)?).ok_or_else(|| corrupt("currency"))?,
+        total: row.get(first_column + 7)?,
+        items: items(column(8)?)?,
+        plan_version: small(row, first_column + 9)?,
+        payment: parsed(column(10)?)?,
+        state: OrderState::parse(column(11)?).ok_or_else(|| corrupt("an order's state"))?,
+        reason: column(12)?.to_owned(),
+        created_at_ms: row.get(first_column + 13)?,
+        pay_until_ms: row.get(first_column + 14)?,
+        claim_until_ms: row.get(first_column + 15)?,
+        terms: small(row, first_column + 16)?,
+        waived: row.get(first_column + 17)?,
         id,
     })
 }
@@ -81,21 +81,21 @@ pub(super) async fn lock_order(tx: &SqlTransaction, id: &str) -> Result<Option<O
     row.as_ref().map(|row| order(row, 0)).transpose()
 }
 
-/// Reads a row whose columns from `at` on are [`PAYMENT_COLUMNS`].
-pub(super) fn payment(row: &SqlRow, at: usize) -> Result<Payment> {
-    let word = |index: usize| text(row, at + index);
-    let currency = Currency::parse(word(4)?).ok_or_else(|| corrupt("currency"))?;
+/// Reads a row whose columns from `first_column` on are [`PAYMENT_COLUMNS`].
+pub(super) fn payment(row: &SqlRow, first_column: usize) -> Result<Payment> {
+    let column = |index: usize| text(row, first_column + index);
+    let currency = Currency::parse(column(4)?).ok_or_else(|| corrupt("currency"))?;
     Ok(Payment {
-        id: parsed(word(0)?)?,
-        order: parsed(word(1)?)?,
-        provider: word(2)?.to_owned(),
+        id: parsed(column(0)?)?,
+        order: parsed(column(1)?)?,
+        provider: column(2)?.to_owned(),
         amount: Money {
-            amount: row.get(at + 3)?,
+            amount: row.get(first_column + 3)?,
             currency,
         },
-        state: PaymentState::parse(word(5)?).ok_or_else(|| corrupt("a payment's state"))?,
-        reference: row.get(at + 6)?,
-        client: row.get(at + 7)?,
-        refunded: row.get(at + 8)?,
+        state: PaymentState::parse(column(5)?).ok_or_else(|| corrupt("a payment's state"))?,
+        reference: row.get(first_column + 6)?,
+        client: row.get(first_column + 7)?,
+        refunded: row.get(first_column + 8)?,
     })
 }

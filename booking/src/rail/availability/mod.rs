@@ -32,10 +32,10 @@ use fairgate_model::ids::ShowId;
 use fairgate_model::shows::Show;
 
 /// The age in milliseconds after which the free seats are read anew in the background.
-const FRESH_MS: i64 = 250;
+const REFRESHED_AFTER_MS: i64 = 250;
 /// The age in milliseconds after which an answer counts as degraded. A search first waits a moment
 /// for a newer one.
-const GOOD_MS: i64 = 2_000;
+const DEGRADED_AFTER_MS: i64 = 2_000;
 /// How long a search waits for a newer answer if the last answer is too old, or there is none.
 const WAIT_MAX: Duration = Duration::from_millis(200);
 /// How long one reading of a train may take. A slower reading is given up, and the next search
@@ -99,7 +99,7 @@ impl CachedAvailability {
             by_class: self.reading.tally.free_by_class(legs),
             as_of: timestamp_from_ms(self.at_ms),
             cancelled: false,
-            degraded: !self.reading.held_seats_known || !self.is_within(GOOD_MS, now_ms),
+            degraded: !self.reading.held_seats_known || !self.is_within(DEGRADED_AFTER_MS, now_ms),
         }
     }
 }
@@ -130,22 +130,22 @@ impl Availability {
         Some(self.of_show(show, legs).await)
     }
 
-    /// Returns a train's free seats from the cache. If they are older than `FRESH_MS` or unknown,
-    /// starts a reading. If they are older than `GOOD_MS` or unknown, also waits up to `WAIT_MAX`
-    /// for it. The train must have a row in the ledger.
+    /// Returns a train's free seats from the cache. If they are older than `REFRESHED_AFTER_MS` or
+    /// unknown, starts a reading. If they are older than `DEGRADED_AFTER_MS` or unknown, also waits
+    /// up to `WAIT_MAX` for it. The train must have a row in the ledger.
     async fn of_show(&self, show: Arc<Show>, legs: &Range<u16>) -> DepartureFreeSeats {
         let entry = self.train_entry(&show.id);
         let mut known = entry.known.subscribe();
         let found = known.borrow_and_update().clone();
         let now_ms = self.clock.now_ms();
         if let Some(found) = &found
-            && found.is_within(FRESH_MS, now_ms)
+            && found.is_within(REFRESHED_AFTER_MS, now_ms)
         {
             return found.free_seats_over(legs, now_ms);
         }
         self.read_in_background(show, &entry);
         if let Some(found) = &found
-            && found.is_within(GOOD_MS, now_ms)
+            && found.is_within(DEGRADED_AFTER_MS, now_ms)
         {
             return found.free_seats_over(legs, now_ms);
         }
@@ -216,7 +216,7 @@ impl Availability {
                 let known = entry.known.borrow();
                 known
                     .as_ref()
-                    .is_some_and(|known| known.is_within(GOOD_MS, now_ms))
+                    .is_some_and(|known| known.is_within(DEGRADED_AFTER_MS, now_ms))
             });
         }
         if trains.len() >= TRAINS_MAX {
@@ -237,9 +237,9 @@ fn timestamp_from_ms(ms: i64) -> Timestamp {
 
 #[async_trait]
 impl FreeSeatLookup for Availability {
-    async fn free(&self, asked: &[(ShowId, Range<u16>)]) -> Vec<Option<DepartureFreeSeats>> {
+    async fn free(&self, stretches: &[(ShowId, Range<u16>)]) -> Vec<Option<DepartureFreeSeats>> {
         join_all(
-            asked
+            stretches
                 .iter()
                 .map(|(show, legs)| self.free_seats_of(show, legs)),
         )

@@ -112,7 +112,7 @@ async fn a_thousand_searches_for_a_train_start_one_reading() {
         assert_eq!((free.by_class["cat1"], free.degraded), (5, false));
     }
     assert_eq!(controlled.reads.load(Ordering::SeqCst), 1);
-    availability.clock.advance_ms(FRESH_MS + 1);
+    availability.clock.advance_ms(REFRESHED_AFTER_MS + 1);
     // Every search gets the answer that is no longer fresh, and one of them starts a new reading.
     join_all((0..1_000).map(|_| ask())).await;
     let entry = availability.train_entry(&hot.id);
@@ -126,7 +126,7 @@ async fn a_train_that_cannot_be_read_keeps_its_last_answer_and_delays_no_other_t
     let (silent, other) = (show("g1"), show("g2"));
     let before = availability.of_show(Arc::clone(&silent), &(0..1)).await;
     controlled.silent.lock().push(silent.id.clone());
-    availability.clock.advance_ms(GOOD_MS);
+    availability.clock.advance_ms(DEGRADED_AFTER_MS);
     let stale = availability.of_show(Arc::clone(&silent), &(0..1)).await;
     assert!(stale.degraded);
     assert_eq!(

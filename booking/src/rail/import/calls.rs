@@ -41,12 +41,12 @@ impl TripCalls {
                 faults.add(file, line, "duplicate_sequence", message);
                 continue;
             }
-            for (what, time) in [("arrival", stop.arrives), ("departure", stop.departs)] {
+            for (kind, time) in [("arrival", stop.arrives), ("departure", stop.departs)] {
                 let Some(time) = time else { continue };
                 let (latest_time, of_line) = latest;
                 if time < latest_time {
                     let message = format!(
-                        "the {what} at {} is before the previous time of trip {trip:?}: {} in line \
+                        "the {kind} at {} is before the previous time of trip {trip:?}: {} in line \
                          {of_line}",
                         clock_text(time),
                         clock_text(latest_time)

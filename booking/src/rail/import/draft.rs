@@ -26,12 +26,12 @@ impl FeedNameIndex {
     pub fn register_name(
         &mut self,
         line: &FeedTableLine<'_>,
-        what: &str,
+        kind: &str,
         name: &str,
         at: u32,
     ) -> bool {
         if let Some((_, first)) = self.known.get(name) {
-            let message = format!("the {what} {name:?} is already in line {first}");
+            let message = format!("the {kind} {name:?} is already in line {first}");
             line.fault("duplicate_id", message);
             return false;
         }
@@ -53,19 +53,19 @@ impl FeedNameIndex {
     pub fn resolve_name(
         &self,
         line: &FeedTableLine<'_>,
-        what: &'static str,
+        kind: &'static str,
         name: &str,
     ) -> Option<u32> {
         let found = self.get(name);
         if found.is_none() && !self.incomplete {
-            let code = match what {
+            let code = match kind {
                 "station" | "stop" => "dangling_stop",
                 "service" => "dangling_service",
                 "route" => "dangling_route",
                 "fare" => "dangling_fare",
                 _ => "dangling_trip",
             };
-            line.fault(code, format!("there is no {what} {name:?}"));
+            line.fault(code, format!("there is no {kind} {name:?}"));
         }
         found
     }
@@ -179,16 +179,16 @@ impl TimetableDraft {
 
     /// Leaves out the trips without calls, and their lists of calls.
     pub fn leave_out_empty_trips(&mut self) {
-        let new_index = |kept: &mut u32, calls: &TripCalls| {
-            let at = *kept;
-            *kept += u32::from(!calls.stops.is_empty());
+        let new_index = |next_index: &mut u32, calls: &TripCalls| {
+            let at = *next_index;
+            *next_index += u32::from(!calls.stops.is_empty());
             Some(at)
         };
         let new_patterns: Vec<u32> = self.calls.iter().scan(0, new_index).collect();
         let trips = std::mem::take(&mut self.trips).into_iter();
-        let all = trips.zip(std::mem::take(&mut self.details));
-        let all = all.filter(|(trip, _)| !self.calls[trip.pattern as usize].stops.is_empty());
-        (self.trips, self.details) = all.unzip();
+        let trips = trips.zip(std::mem::take(&mut self.details));
+        let trips = trips.filter(|(trip, _)| !self.calls[trip.pattern as usize].stops.is_empty());
+        (self.trips, self.details) = trips.unzip();
         for trip in &mut self.trips {
             trip.pattern = new_patterns[trip.pattern as usize];
         }

@@ -264,13 +264,19 @@ fn is_empty_table(tariff: &Tariff) -> bool {
 /// Parses a price such as `3.75` into minor units of a currency, without rounding.
 fn minor_units(text: &str, currency: Currency) -> Option<i64> {
     let decimals = currency.decimals();
-    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
-    let figures = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
-    let (kept, rest) = part.split_at_checked(decimals).unwrap_or((part, ""));
-    if whole.is_empty() || !figures(whole) || !figures(part) || rest.bytes().any(|b| b != b'0') {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    let (minor, rest) = fraction
+        .split_at_checked(decimals)
+        .unwrap_or((fraction, ""));
+    if whole.is_empty()
+        || !is_digits(whole)
+        || !is_digits(fraction)
+        || rest.bytes().any(|b| b != b'0')
+    {
         return None;
     }
-    let amount: i64 = format!("{whole}{kept:0<decimals$}").parse().ok()?;
+    let amount: i64 = format!("{whole}{minor:0<decimals$}").parse().ok()?;
     (amount <= AMOUNT_MAX).then_some(amount)
 }
 

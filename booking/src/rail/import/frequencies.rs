@@ -33,7 +33,8 @@ pub fn expand_headways(
     }
     let headways = read_headways(folder, draft.trips.len(), trips, faults);
     let departures = headways.iter().flatten();
-    let departures = departures.map(|of| (of.to - of.from).div_ceil(of.every) as usize);
+    let departures =
+        departures.map(|headway| (headway.to - headway.from).div_ceil(headway.every) as usize);
     if departures.sum::<usize>() > DEPARTURES_MAX {
         let message = format!("its headways make more than {DEPARTURES_MAX} departures");
         faults.add(FILE, 0, "too_many_departures", message);
@@ -56,11 +57,11 @@ fn read_headways(
         let trip = line.needed("trip_id");
         let trip = trip.and_then(|id| trips.resolve_name(line, "trip", id));
         let needed = |column| {
-            let given = time_column(line, column).ok()?;
-            if given.is_none() {
+            let seconds = time_column(line, column).ok()?;
+            if seconds.is_none() {
                 line.fault("missing_value", format!("{column} is empty"));
             }
-            given
+            seconds
         };
         let (from, to) = (needed("start_time"), needed("end_time"));
         let every = integer_column(line, "headway_secs");

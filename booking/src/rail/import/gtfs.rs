@@ -116,8 +116,8 @@ impl GtfsRoutes {
             let at = u32::try_from(ids.len()).unwrap_or(u32::MAX);
             if names.register_name(line, "route", id, at) {
                 ids.push(id.to_owned());
-                let of = ["route_id", "route_type", "route_short_name"];
-                kinds.push(of.map(|column| line.get(column).to_owned()).to_vec());
+                let columns = ["route_id", "route_type", "route_short_name"];
+                kinds.push(columns.map(|column| line.get(column).to_owned()).to_vec());
             }
         });
         names.incomplete = !read;

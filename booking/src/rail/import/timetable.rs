@@ -101,9 +101,9 @@ fn stations(
         let code = code.filter(|code| codes.register_name(line, "station", code, at));
         let name = name.filter(|name| names.register_name(line, "station's name", name, at));
         let mut short: Vec<String> = Vec::new();
-        for of in [line.get("abbr"), line.get("pinyin_code")] {
-            if !of.is_empty() && !short.iter().any(|known| known == of) {
-                short.push(of.to_owned());
+        for short_name in [line.get("abbr"), line.get("pinyin_code")] {
+            if !short_name.is_empty() && !short.iter().any(|known| known == short_name) {
+                short.push(short_name.to_owned());
             }
         }
         // A station with faults is added too, so that later lines do not report it as missing.
@@ -211,8 +211,8 @@ fn time_with_day_offset(
     }
     match integer_column(line, days) {
         Some(days) if days <= DAYS_MAX => Ok(Some(add_days(time, days))),
-        Some(of) => {
-            let message = format!("{days} is {of}; it is {DAYS_MAX} at most");
+        Some(count) => {
+            let message = format!("{days} is {count}; it is {DAYS_MAX} at most");
             line.fault("bad_number", message);
             Err(())
         }

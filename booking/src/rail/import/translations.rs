@@ -40,7 +40,10 @@ pub fn read_station_names(
         for at in named.flatten().copied().chain(by_id) {
             let station = &mut draft.stations[at as usize];
             if station.name != translation
-                && !station.translations.iter().any(|of| of == translation)
+                && !station
+                    .translations
+                    .iter()
+                    .any(|known| known == translation)
             {
                 station.translations.push(translation.to_owned());
             }

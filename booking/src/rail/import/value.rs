@@ -18,8 +18,8 @@ pub fn seconds(text: &str) -> Option<u32> {
     if parts.next().is_some() || minutes > 59 || seconds > 59 {
         return None;
     }
-    let all = hours * 3_600 + minutes * 60 + seconds;
-    (all < TIME_MAX).then_some(all)
+    let total = hours * 3_600 + minutes * 60 + seconds;
+    (total < TIME_MAX).then_some(total)
 }
 
 fn parse_digits(text: &str, most: usize) -> Option<u32> {
@@ -55,7 +55,10 @@ pub fn integer_column(line: &FeedTableLine<'_>, column: &str) -> Option<u32> {
 /// Reads degrees between `-most` and `most`. Adds a fault if the text is not such a number.
 pub fn degrees(line: &FeedTableLine<'_>, column: &str, most: f64) -> Option<f64> {
     let text = line.needed(column)?;
-    let number = text.parse().ok().filter(|of: &f64| of.abs() <= most);
+    let number = text
+        .parse()
+        .ok()
+        .filter(|number: &f64| number.abs() <= most);
     if number.is_none() {
         let message = format!("{column} is {text:?}; it must be between -{most} and {most}");
         line.fault("bad_number", message);

@@ -143,7 +143,7 @@ impl PaymentArguments {
             return Ok(ProviderKind::None);
         };
         name.parse()
-            .map_err(|told| format!("--payments {name}: {told}. Nothing was imported."))
+            .map_err(|error| format!("--payments {name}: {error}. Nothing was imported."))
     }
 }
 
@@ -167,7 +167,7 @@ struct RailFeedArguments {
 
 fn main() -> ExitCode {
     process::keep_files_private();
-    let done = match BookingCli::parse().command {
+    let result = match BookingCli::parse().command {
         BookingCommand::Serve {
             config,
             listen,
@@ -185,8 +185,8 @@ fn main() -> ExitCode {
             json,
         } => reconcile(config.as_deref(), data, json)
             .map_err(|error| format!("booking reconcile: {error}")),
-        BookingCommand::Import(what) => {
-            run_import(what).map_err(|error| format!("booking import: {error}"))
+        BookingCommand::Import(command) => {
+            run_import(command).map_err(|error| format!("booking import: {error}"))
         }
         BookingCommand::Dump { ledger, out } => write_dump(&ledger, &out)
             .map(|records| {
@@ -198,10 +198,10 @@ fn main() -> ExitCode {
             })
             .map_err(|error| format!("booking dump: {error}")),
     };
-    match done {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(told) => {
-            eprintln!("{told}");
+        Err(message) => {
+            eprintln!("{message}");
             ExitCode::FAILURE
         }
     }
@@ -262,8 +262,8 @@ fn reconcile(
     clippy::print_stdout,
     reason = "what was imported is what the command tells"
 )]
-fn run_import(what: ImportCommand) -> Result<(), String> {
-    let (source, feed) = match what {
+fn run_import(command: ImportCommand) -> Result<(), String> {
+    let (source, feed) = match command {
         ImportCommand::Gtfs { feed } => (RailFeedKind::Gtfs, feed),
         ImportCommand::Timetable { feed, timezone } => (RailFeedKind::Timetable { timezone }, feed),
         ImportCommand::Cinema {
@@ -285,22 +285,22 @@ fn run_import(what: ImportCommand) -> Result<(), String> {
     };
     let now_ms = Clock::system().now_ms();
     let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
-    let done = runtime.block_on(import_timetable::import_timetable(wanted, now_ms));
-    let done = done.map_err(|error| error.to_string())?;
+    let imported = runtime.block_on(import_timetable::import_timetable(wanted, now_ms));
+    let imported = imported.map_err(|error| error.to_string())?;
     if feed.json {
-        println!("{}", serde_json::json!(done));
+        println!("{}", serde_json::json!(imported));
         return Ok(());
     }
-    for note in &done.notes {
+    for note in &imported.notes {
         eprintln!("note: {note}");
     }
     println!(
         "timetable {}: {}, {}, {}; {} gaps in stop_sequence",
-        done.version,
-        counted(done.stations, "station", "stations"),
-        counted(done.trips, "trip", "trips"),
-        counted(done.calls, "call", "calls"),
-        counted(done.trips_with_gaps, "trip has", "trips have")
+        imported.version,
+        counted(imported.stations, "station", "stations"),
+        counted(imported.trips, "trip", "trips"),
+        counted(imported.calls, "call", "calls"),
+        counted(imported.trips_with_gaps, "trip has", "trips have")
     );
     Ok(())
 }

@@ -60,7 +60,7 @@ impl Pruner {
 
     async fn prune_under(&self, leased_at: &mut Option<Instant>) -> Result<u64, LedgerError> {
         let mut deleted = 0;
-        for what in RetentionKind::ALL {
+        for kind in RetentionKind::ALL {
             let mut from = Some(0);
             while let Some(after) = from {
                 if !self.take_or_renew_lease(leased_at).await? {
@@ -68,8 +68,8 @@ impl Pruner {
                 }
                 let began = Instant::now();
                 let now_ms = self.clock.now_ms();
-                let pruned = self.ledger.prune(what, after, now_ms, BATCH_MAX).await?;
-                metrics::counter!("fairgate_rows_pruned_total", "kind" => what.word())
+                let pruned = self.ledger.prune(kind, after, now_ms, BATCH_MAX).await?;
+                metrics::counter!("fairgate_rows_pruned_total", "kind" => kind.as_str())
                     .increment(pruned.rows);
                 deleted += pruned.rows;
                 from = pruned.next;
@@ -102,9 +102,9 @@ impl Pruner {
         if leased_at.is_some_and(|at| at.elapsed() < RENEW_AFTER) {
             return Ok(true);
         }
-        let asked = Instant::now();
+        let asked_at = Instant::now();
         let leased = self.ledger.lease(LEASE, &self.owner, LEASE_MS).await?;
-        *leased_at = leased.then_some(asked);
+        *leased_at = leased.then_some(asked_at);
         Ok(leased)
     }
 }

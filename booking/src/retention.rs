@@ -70,7 +70,7 @@ impl RetentionKind {
 
     /// Returns the kind's name in metrics and logs.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Answers => "answers",
             Self::GivenUpTries => "given_up_tries",
@@ -103,8 +103,8 @@ pub fn old_among(rows: &[RetentionRow], before_ms: i64, batch_max: u32) -> (Vec<
     let is_young = |(_, ended_ms): &RetentionRow| ended_ms.is_some_and(|at_ms| at_ms >= before_ms);
     // A row that has not ended does not show how old the later rows are.
     let rest_is_younger = old.is_empty() && rows.iter().any(is_young);
-    let more = rows.len() >= batch_max as usize && !rest_is_younger;
-    let next = rows.last().filter(|_| more).map(|(id, _)| *id);
+    let has_more = rows.len() >= batch_max as usize && !rest_is_younger;
+    let next = rows.last().filter(|_| has_more).map(|(id, _)| *id);
     (old, next)
 }
 

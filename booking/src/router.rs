@@ -183,7 +183,7 @@ pub fn process_router(
     gateways: InternalRoutes,
     operators: BookingOpsRoutes,
 ) -> Router {
-    let all = Router::new()
+    let routes = Router::new()
         .merge(public)
         .merge(for_gateways(gateways))
         .merge(for_operators(operators))
@@ -194,13 +194,13 @@ pub fn process_router(
         from_fn_with_state(CompressedAnswers::default(), compress_tagged_answers),
         map_request(head_as_get),
     );
-    Router::new().fallback_service(layers.layer(wrapped(all)))
+    Router::new().fallback_service(layers.layer(wrapped(routes)))
 }
 
 /// Returns the routes for gateways.
 fn for_gateways(routes: InternalRoutes) -> Router {
     let guard = from_fn_with_state(routes.key.clone(), internal::only_gateways);
-    let inside = Router::new()
+    let internal_routes = Router::new()
         .route("/state", get(internal::state))
         .route("/shows", post(internal::shows))
         .route("/coverage", put(internal::cover))
@@ -213,7 +213,7 @@ fn for_gateways(routes: InternalRoutes) -> Router {
         .layer(Extension(BodyBytesMax(INTERNAL_BODY_MAX)))
         .layer(guard)
         .with_state(routes);
-    Router::new().nest(PREFIX, inside)
+    Router::new().nest(PREFIX, internal_routes)
 }
 
 /// Returns the operators' routes that are on the public port.
@@ -234,11 +234,11 @@ fn for_operators(ops: BookingOpsRoutes) -> Router {
 
 /// Builds the router of the operators' separate port.
 pub fn operators_port(ops: BookingOpsRoutes) -> Router {
-    let all = Router::new()
+    let routes = Router::new()
         .route("/healthz", get(ops::healthz))
         .route("/readyz", get(ops::whole_readyz))
         .route("/metrics", get(ops::metrics))
         .with_state(ops)
         .fallback(async |uri: Uri| Problem::not_found("page", uri.path()).into_response());
-    Router::new().fallback_service(from_fn(request_id).layer(wrapped(all)))
+    Router::new().fallback_service(from_fn(request_id).layer(wrapped(routes)))
 }

@@ -102,11 +102,11 @@ impl StoppedPasses {
     /// Keeps reading the passes that were reported to other processes, so that each of them is
     /// refused here within a second.
     pub async fn follow_forever(self) {
-        let mut every = tokio::time::interval(FOLLOW_EVERY);
-        every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut ticks = tokio::time::interval(FOLLOW_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut failing = false;
         loop {
-            every.tick().await;
+            ticks.tick().await;
             match self.refresh().await {
                 Ok(()) => failing = false,
                 Err(error) if !failing => {

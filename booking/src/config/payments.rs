@@ -49,22 +49,22 @@ impl PaymentSettings {
     /// Stripe's public API. The default of `FAIRGATE_STRIPE_READ_BACK_S` (seconds, 1 to 3600) is
     /// 15.
     pub fn read(reader: &mut SettingReader) -> Self {
-        let what = "one of the payment settings: none, sandbox, stripe";
-        let named = reader.parsed_or_default("payments", ProviderKind::None, what, |text| {
+        let expected = "one of the payment settings: none, sandbox, stripe";
+        let provider = reader.parsed_or_default("payments", ProviderKind::None, expected, |text| {
             text.parse().ok()
         });
-        if named == ProviderKind::Stripe {
+        if provider == ProviderKind::Stripe {
             return Self::Stripe(stripe(reader));
         }
-        let idle = Self::KNOBS[1..]
+        let unused = Self::KNOBS[1..]
             .iter()
             .filter_map(|knob| reader.setting_source(knob).map(str::to_owned));
-        for place in idle.collect::<Vec<_>>() {
+        for place in unused.collect::<Vec<_>>() {
             reader.fault(format!(
                 "{place} is a Stripe setting, but FAIRGATE_PAYMENTS is not stripe; set FAIRGATE_PAYMENTS=stripe, or remove this setting"
             ));
         }
-        match named {
+        match provider {
             ProviderKind::Sandbox => Self::Sandbox,
             _ => Self::None,
         }
@@ -109,20 +109,20 @@ impl PaymentSettings {
 }
 
 fn stripe(reader: &mut SettingReader) -> StripeSettings {
-    let mut key = |knob: &str, what: &str, prefixes: &[&str]| {
+    let mut key = |knob: &str, expected: &str, prefixes: &[&str]| {
         let missing = reader.setting_source(knob).is_none();
         if missing {
             reader.fault(format!(
-                "FAIRGATE_{} is not set: payments by Stripe need {what}",
+                "FAIRGATE_{} is not set: payments by Stripe need {expected}",
                 knob.to_uppercase()
             ));
         }
-        let good = |text: &str| {
+        let is_valid = |text: &str| {
             prefixes.iter().any(|prefix| text.starts_with(prefix))
                 && text.bytes().all(|byte| byte.is_ascii_graphic())
         };
-        reader.parsed_or_default(knob, String::new(), what, |text| {
-            good(text).then(|| text.to_owned())
+        reader.parsed_or_default(knob, String::new(), expected, |text| {
+            is_valid(text).then(|| text.to_owned())
         })
     };
     StripeSettings {
@@ -149,9 +149,9 @@ fn stripe(reader: &mut SettingReader) -> StripeSettings {
                 // The secret key is sent to this address, so it must never go over a network
                 // without TLS.
                 let local = ["http://127.0.0.1:", "http://localhost:", "http://[::1]:"];
-                let good = text.starts_with("https://")
+                let is_valid = text.starts_with("https://")
                     || local.iter().any(|begin| text.starts_with(begin));
-                (good && !text.contains(char::is_whitespace)).then(|| text.to_owned())
+                (is_valid && !text.contains(char::is_whitespace)).then(|| text.to_owned())
             },
         ),
         read_back_after: reader.parsed_or_default(

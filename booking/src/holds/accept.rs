@@ -24,18 +24,18 @@ impl HoldDesk {
         now_ms: i64,
     ) -> Result<Hold, HoldRefusal> {
         let store = &self.seats.store;
-        let present = match store.hold(id, visitor).await {
-            Ok(present) => present,
+        let hold = match store.hold(id, visitor).await {
+            Ok(hold) => hold,
             Err(refused) => return Err(self.explain_offer(show, refused, None).await),
         };
-        if present.purpose == HoldPurpose::Offer && present.stage == HoldStage::Basket {
-            check_still_sold(show, &present, now_ms)?;
+        if hold.purpose == HoldPurpose::Offer && hold.stage == HoldStage::Basket {
+            check_still_sold(show, &hold, now_ms)?;
         }
         let limit = show.document.seats_per_visitor;
         let until = basket_deadlines(show, now_ms);
         match store.accept_offer(id, visitor, limit, until, now_ms).await {
             Ok(basket) => Ok(basket),
-            Err(refused) => Err(self.explain_offer(show, refused, Some(&present)).await),
+            Err(refused) => Err(self.explain_offer(show, refused, Some(&hold)).await),
         }
     }
 

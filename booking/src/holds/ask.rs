@@ -180,22 +180,25 @@ impl HoldRequest {
 
     fn areas_by_label(&self, map: &SeatMap) -> Result<Vec<(usize, u32)>, HoldRequestFault> {
         let mut areas: Vec<(usize, u32)> = Vec::new();
-        for (i, asked) in self.areas.iter().enumerate() {
-            let index = map.areas.iter().position(|area| area.label == asked.label);
+        for (i, area_request) in self.areas.iter().enumerate() {
+            let index = map
+                .areas
+                .iter()
+                .position(|area| area.label == area_request.label);
             let index = index.ok_or_else(|| HoldRequestFault::UnknownSeats {
                 field: format!("areas[{i}].label"),
-                labels: vec![asked.label.clone()],
+                labels: vec![area_request.label.clone()],
             })?;
-            if asked.quantity == 0 {
+            if area_request.quantity == 0 {
                 return Err(HoldRequestFault::NoQuantity(format!("areas[{i}].quantity")));
             }
             if areas.iter().any(|(present, _)| *present == index) {
                 return Err(HoldRequestFault::NamedTwice {
                     field: format!("areas[{i}].label"),
-                    label: asked.label.clone(),
+                    label: area_request.label.clone(),
                 });
             }
-            areas.push((index, asked.quantity));
+            areas.push((index, area_request.quantity));
         }
         Ok(areas)
     }

@@ -31,11 +31,11 @@ impl HoldDesk {
         if !add.is_empty() && show.is_cancelled() {
             return Err(HoldRefusal::ShowCancelled);
         }
-        let present = match self.seats.store.hold(id, visitor).await {
-            Ok(present) => present,
+        let hold = match self.seats.store.hold(id, visitor).await {
+            Ok(hold) => hold,
             Err(refused) => return Err(self.explain(show, refused, &add).await),
         };
-        let mut seats_after: Vec<u32> = present
+        let mut seats_after: Vec<u32> = hold
             .items
             .iter()
             .map(|item| item.seat)
@@ -46,11 +46,10 @@ impl HoldDesk {
             return Err(HoldRequestFault::NothingLeft.into());
         }
         // All seats of a hold have the same legs.
-        let legs = present.items.first().map(|item| item.legs.clone());
+        let legs = hold.items.first().map(|item| item.legs.clone());
         let legs = legs.unwrap_or_else(|| show.legs());
         if !add.is_empty() {
-            self.check_added(show, &present, (&add, &legs), now_ms)
-                .await?;
+            self.check_added(show, &hold, (&add, &legs), now_ms).await?;
         }
         let side_by_side = side_by_side(&show.plan.map, &seats_after);
         let items = for_sale(show, &add, &legs)?;
@@ -70,11 +69,11 @@ impl HoldDesk {
     async fn check_added(
         &self,
         show: &Show,
-        present: &Hold,
+        hold: &Hold,
         (add, legs): (&[u32], &Range<u16>),
         now_ms: i64,
     ) -> Result<(), HoldRefusal> {
-        if ![show.terms, UNNUMBERED].contains(&present.terms) {
+        if ![show.terms, UNNUMBERED].contains(&hold.terms) {
             return Err(HoldRefusal::TermsChanged);
         }
         on_sale(show, legs, now_ms)

@@ -38,7 +38,7 @@ impl HoldDesk {
         &self,
         show: &Arc<Show>,
         (order, owner): (&Order, &NewSeatOwner),
-        asked: &ResolvedSeatRequest,
+        request: &ResolvedSeatRequest,
         id: &HoldId,
         gained_cells: GainedCellsFn<'_, E>,
         now_ms: i64,
@@ -47,10 +47,10 @@ impl HoldDesk {
         for spread in SPREADS {
             let view = self.seats.store.view(&show.id).await;
             let mut view = view.ok_or(HoldRefusal::NotReady)?;
-            if order.show == show.id && may_choose_own_seats_again(order, asked) {
+            if order.show == show.id && may_choose_own_seats_again(order, request) {
                 mark_own_cells_free(&mut view, show, order);
             }
-            let chosen = Self::choose_seats(show, asked, &view, spread)?;
+            let chosen = Self::choose_seats(show, request, &view, spread)?;
             let held = for_sale(show, &chosen.seats, &chosen.legs)?;
             let terms = self.catalogue.terms(show, show.terms).await;
             let terms = terms.map_err(HoldRefusal::Ledger)?;
@@ -72,21 +72,21 @@ impl HoldDesk {
                 stage: HoldStage::Basket,
             };
             match self.seats.store.take(hold, limit).await {
-                Ok(hold) => return Ok(self.seats_of_hold(show, hold, asked).await?),
+                Ok(hold) => return Ok(self.seats_of_hold(show, hold, request).await?),
                 Err(InventoryRefusal::Taken(cells))
-                    if may_choose_again(&asked.wanted, show, &cells) =>
+                    if may_choose_again(&request.wanted, show, &cells) =>
                 {
                     last_refusal = (InventoryRefusal::Taken(cells), chosen.seats);
                 }
                 Err(refused) => {
                     let seats = &chosen.seats;
-                    let why = self.explain_over(show, refused, seats, &asked.legs).await;
+                    let why = self.explain_over(show, refused, seats, &request.legs).await;
                     return Err(why.into());
                 }
             }
         }
         let why = self
-            .explain_over(show, last_refusal.0, &last_refusal.1, &asked.legs)
+            .explain_over(show, last_refusal.0, &last_refusal.1, &request.legs)
             .await;
         Err(why.into())
     }
@@ -98,7 +98,7 @@ impl HoldDesk {
         &self,
         show: &Show,
         hold: Hold,
-        asked: &ResolvedSeatRequest,
+        request: &ResolvedSeatRequest,
     ) -> Result<ExchangeSeats, HoldRefusal> {
         if hold.purpose != HoldPurpose::Exchange {
             return Err(self
@@ -107,11 +107,11 @@ impl HoldDesk {
         }
         let mut seats: Vec<u32> = hold.items.iter().map(|item| item.seat).collect();
         seats.dedup();
-        let over = |seat| HeldSeat {
+        let with_legs = |seat| HeldSeat {
             seat,
-            legs: asked.legs.clone(),
+            legs: request.legs.clone(),
         };
-        let held: Vec<HeldSeat> = seats.into_iter().map(over).collect();
+        let held: Vec<HeldSeat> = seats.into_iter().map(with_legs).collect();
         let terms = self.catalogue.terms(show, hold.terms).await?;
         let items = priced(show, &terms, &held)?;
         Ok(ExchangeSeats { hold, items })
@@ -134,9 +134,13 @@ pub struct NewSeatOwner {
 
 /// Returns whether the order's own seats may be chosen again. They may not if the visitor asks for
 /// the best seats or a class on the same stretch, because such a visitor wants other seats.
-fn may_choose_own_seats_again(order: &Order, asked: &ResolvedSeatRequest) -> bool {
-    let named = matches!(asked.wanted, SeatSelection::Named { .. });
-    named || order.items.iter().any(|item| item.held.legs != asked.legs)
+fn may_choose_own_seats_again(order: &Order, request: &ResolvedSeatRequest) -> bool {
+    let named = matches!(request.wanted, SeatSelection::Named { .. });
+    named
+        || order
+            .items
+            .iter()
+            .any(|item| item.held.legs != request.legs)
 }
 
 fn mark_own_cells_free(view: &mut VersionedCells, show: &Show, order: &Order) {

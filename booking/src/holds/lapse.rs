@@ -48,10 +48,10 @@ impl HoldDesk {
 
 /// Frees overdue holds for as long as the process runs.
 pub async fn sweep_forever(seats: SeatInventory, clock: Clock) {
-    let mut every = tokio::time::interval(SWEEP_EVERY);
-    every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut ticks = tokio::time::interval(SWEEP_EVERY);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
-        every.tick().await;
+        ticks.tick().await;
         let lapsed = seats.sweep(clock.now_ms()).await;
         metrics::counter!("fairgate_holds_lapsed_total").increment(lapsed as u64);
     }

@@ -39,7 +39,7 @@ impl HoldDesk {
         &self,
         show: &Show,
         visitor: Holder,
-        asked: &ResolvedSeatRequest,
+        request: &ResolvedSeatRequest,
         again: bool,
         id: HoldId,
     ) -> Result<ExistingHold, HoldRefusal> {
@@ -50,19 +50,19 @@ impl HoldDesk {
         for round in 0..ROUNDS_MAX {
             let journey_hold_id = self
                 .ids
-                .hold_of_journey(&show.id, visitor, &asked.legs, round);
+                .hold_of_journey(&show.id, visitor, &request.legs, round);
             let order = OrderId::of_hold(&journey_hold_id);
             // Earlier versions derived the basket's id in this way, and such a basket may still be
             // stored.
-            let earlier_version_id = HoldId::of_journey(&show.id, visitor, &asked.legs, round);
+            let earlier_version_id = HoldId::of_journey(&show.id, visitor, &request.legs, round);
             if let Ok(hold) = self.seats.store.hold(&earlier_version_id, visitor).await
                 && hold.stage == HoldStage::Basket
             {
-                return require_same_seats(show, hold, asked).map(ExistingHold::Basket);
+                return require_same_seats(show, hold, request).map(ExistingHold::Basket);
             }
             match self.seats.store.hold(&journey_hold_id, visitor).await {
                 Ok(hold) if hold.stage == HoldStage::Basket => {
-                    return require_same_seats(show, hold, asked).map(ExistingHold::Basket);
+                    return require_same_seats(show, hold, request).map(ExistingHold::Basket);
                 }
                 // Continues with the next id. After the loop, the ledger's orders are checked,
                 // unless `again` is true.
@@ -81,7 +81,7 @@ impl HoldDesk {
             }
         }
         if !again {
-            let legs = asked.legs.clone();
+            let legs = request.legs.clone();
             if let Some(order) = self.ledger.order_over(&show.id, visitor, legs).await? {
                 return Err(HoldRefusal::JourneyOrdered(order));
             }
@@ -100,7 +100,7 @@ impl HoldDesk {
 pub(super) fn require_same_seats(
     show: &Show,
     hold: Hold,
-    asked: &ResolvedSeatRequest,
+    request: &ResolvedSeatRequest,
 ) -> Result<Hold, HoldRefusal> {
     if show.run.is_none() {
         return Ok(hold);
@@ -108,7 +108,7 @@ pub(super) fn require_same_seats(
     if hold.stage != HoldStage::Basket {
         return Err(HoldRefusal::JourneyOrdered(OrderId::of_hold(&hold.id)));
     }
-    let same = match &asked.wanted {
+    let has_same_seats = match &request.wanted {
         SeatSelection::Class(party) => {
             let of_class = |seat: u32| {
                 let seat = show.plan.map.seats.get(seat as usize);
@@ -123,7 +123,7 @@ pub(super) fn require_same_seats(
         }
         SeatSelection::Best(_) => false,
     };
-    if same {
+    if has_same_seats {
         return Ok(hold);
     }
     let labels = hold.items.iter().map(|item| show.seat_label(item.seat));

@@ -12,19 +12,19 @@ use super::refusal::HoldRefusal;
 pub(super) fn refusal_without_seats(
     why: SeatsNotFound,
     train: &TrainSeatStates<'_>,
-    asked: &ResolvedSeatRequest,
+    request: &ResolvedSeatRequest,
 ) -> HoldRefusal {
     match why {
         SeatsNotFound::NoBlock => HoldRefusal::NoBlock,
-        SeatsNotFound::Capacity => HoldRefusal::TooFewFree(in_baskets(train, asked)),
+        SeatsNotFound::Capacity => HoldRefusal::TooFewFree(in_baskets(train, request)),
     }
 }
 
 /// Counts the suitable seats and standing places that are held now. They become free if their
 /// baskets run out.
-fn in_baskets(train: &TrainSeatStates<'_>, asked: &ResolvedSeatRequest) -> usize {
+fn in_baskets(train: &TrainSeatStates<'_>, request: &ResolvedSeatRequest) -> usize {
     let in_basket = |seat: u32| {
-        let cells = train.grid.cells_of(seat, asked.legs.clone());
+        let cells = train.grid.cells_of(seat, request.legs.clone());
         let states = cells.map(|cell| train.states.get(cell as usize));
         let mut held = false;
         for state in states {
@@ -36,7 +36,7 @@ fn in_baskets(train: &TrainSeatStates<'_>, asked: &ResolvedSeatRequest) -> usize
         }
         held
     };
-    match &asked.wanted {
+    match &request.wanted {
         SeatSelection::Best(wish) => choosing::count_fitting(train.map, &in_basket, wish),
         SeatSelection::Class(party) => rail::of_class(train.map, party.class)
             .filter(|seat| in_basket(*seat))

@@ -174,7 +174,7 @@ pub fn legs_of(
 
 /// Returns why nobody can ride from one station of a train to another.
 fn no_ride(run: &TrainRun, from: &str, to: &str) -> StretchRefusal {
-    let never = |station: &str, forbidden: fn(&StationCall) -> bool| {
+    let no_call_allows = |station: &str, forbidden: fn(&StationCall) -> bool| {
         let mut calls = run.calls.iter().filter(|call| call.station == station);
         calls.all(forbidden)
     };
@@ -184,9 +184,9 @@ fn no_ride(run: &TrainRun, from: &str, to: &str) -> StretchRefusal {
         train: run.train.clone(),
         station: station.to_owned(),
     };
-    if never(from, |call| call.no_boarding) {
+    if no_call_allows(from, |call| call.no_boarding) {
         not_served("from", "on", from)
-    } else if never(to, |call| call.no_alighting) {
+    } else if no_call_allows(to, |call| call.no_alighting) {
         not_served("to", "off", to)
     } else {
         StretchRefusal::OtherWay {

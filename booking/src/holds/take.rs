@@ -70,8 +70,8 @@ impl HoldDesk {
         CallHoldIds { id, before }: CallHoldIds,
         now_ms: i64,
     ) -> Result<Hold, HoldRefusal> {
-        let asked = match ask.resolve(show, now_ms) {
-            Ok(asked) => asked,
+        let request = match ask.resolve(show, now_ms) {
+            Ok(request) => request,
             Err(refusal) => {
                 return self
                     .hold_taken_before_sale_end(show, pass.sub, &id, refusal)
@@ -84,7 +84,7 @@ impl HoldDesk {
         let show = &self.catalogue.touched(show, now_ms).await?;
         self.seats.ensure_open(show).await?;
         let id = match self
-            .existing_hold(show, pass.sub, &asked, ask.again, id)
+            .existing_hold(show, pass.sub, &request, ask.again, id)
             .await?
         {
             ExistingHold::Basket(hold) => return Ok(hold),
@@ -92,14 +92,14 @@ impl HoldDesk {
         };
         for known in std::iter::once(&id).chain(&before) {
             match self.seats.store.hold(known, pass.sub).await {
-                Ok(present) => return require_same_seats(show, present, &asked),
+                Ok(present) => return require_same_seats(show, present, &request),
                 Err(InventoryRefusal::Gone) => {}
                 Err(refused) => return Err(self.explain(show, refused, &[]).await),
             }
         }
         let mut last_refusal = (InventoryRefusal::NotReady, Vec::new());
         for spread in SPREADS {
-            let chosen = Self::choose_seats(show, &asked, &self.view(show).await?, spread)?;
+            let chosen = Self::choose_seats(show, &request, &self.view(show).await?, spread)?;
             let hold = new_basket(show, pass, id.clone(), &chosen, now_ms)?;
             match self
                 .seats
@@ -107,22 +107,22 @@ impl HoldDesk {
                 .take(hold, show.document.seats_per_visitor)
                 .await
             {
-                Ok(hold) => return require_same_seats(show, hold, &asked),
+                Ok(hold) => return require_same_seats(show, hold, &request),
                 // Seats that this function chose can be replaced by others. Seats that the visitor
                 // named cannot.
                 Err(InventoryRefusal::Taken(cells))
-                    if may_choose_again(&asked.wanted, show, &cells) =>
+                    if may_choose_again(&request.wanted, show, &cells) =>
                 {
                     last_refusal = (InventoryRefusal::Taken(cells), chosen.seats);
                 }
                 Err(refused) => {
                     let seats = &chosen.seats;
-                    return Err(self.explain_over(show, refused, seats, &asked.legs).await);
+                    return Err(self.explain_over(show, refused, seats, &request.legs).await);
                 }
             }
         }
         Err(self
-            .explain_over(show, last_refusal.0, &last_refusal.1, &asked.legs)
+            .explain_over(show, last_refusal.0, &last_refusal.1, &request.legs)
             .await)
     }
 
@@ -156,29 +156,30 @@ impl HoldDesk {
 
     pub(super) fn choose_seats(
         show: &Show,
-        asked: &ResolvedSeatRequest,
+        request: &ResolvedSeatRequest,
         view: &VersionedCells,
         spread: usize,
     ) -> Result<ChosenSeats, HoldRefusal> {
         let map = &show.plan.map;
         let train = train(show, view);
-        let free = |seat: u32| train.is_free(seat, &asked.legs);
-        let short = |why| shortage::refusal_without_seats(why, &train, asked);
+        let is_free = |seat: u32| train.is_free(seat, &request.legs);
+        let refusal = |why| shortage::refusal_without_seats(why, &train, request);
         let mut rng = rand::rng();
         let chosen = |seats: Vec<u32>, side_by_side| ChosenSeats {
             seats,
-            legs: asked.legs.clone(),
+            legs: request.legs.clone(),
             side_by_side,
         };
-        match &asked.wanted {
+        match &request.wanted {
             SeatSelection::Best(wish) => {
-                let choice = choosing::choose(map, &free, wish, spread, &mut rng);
-                let choice = choice.map_err(short)?;
+                let choice = choosing::choose(map, &is_free, wish, spread, &mut rng);
+                let choice = choice.map_err(refusal)?;
                 Ok(chosen(choice.cells, choice.next_to_each_other))
             }
             SeatSelection::Class(party) => {
-                let choice = choosing::rail::choose(&train, &asked.legs, *party, spread, &mut rng);
-                let choice = choice.map_err(short)?;
+                let choice =
+                    choosing::rail::choose(&train, &request.legs, *party, spread, &mut rng);
+                let choice = choice.map_err(refusal)?;
                 Ok(chosen(choice.cells, choice.next_to_each_other))
             }
             SeatSelection::Named { seats, areas } => {
@@ -189,8 +190,8 @@ impl HoldDesk {
                         continue;
                     };
                     named.extend(
-                        choosing::pick_area(map, &free, area, *quantity, &mut rng)
-                            .map_err(short)?,
+                        choosing::pick_area(map, &is_free, area, *quantity, &mut rng)
+                            .map_err(refusal)?,
                     );
                 }
                 let side_by_side = side_by_side(map, &named);
@@ -199,15 +200,16 @@ impl HoldDesk {
         }
     }
 
-    /// Turns a refusal of the store into a refusal for the visitor. `asked` has the seats that the
-    /// visitor wanted, over all legs of the show.
+    /// Turns a refusal of the store into a refusal for the visitor. `requested_seats` has the
+    /// seats that the visitor wanted, over all legs of the show.
     pub async fn explain(
         &self,
         show: &Show,
         refused: InventoryRefusal,
-        asked: &[u32],
+        requested_seats: &[u32],
     ) -> HoldRefusal {
-        self.explain_over(show, refused, asked, &show.legs()).await
+        self.explain_over(show, refused, requested_seats, &show.legs())
+            .await
     }
 
     /// Explains a refusal as [`HoldDesk::explain`] does, for seats on `legs`.
@@ -215,14 +217,16 @@ impl HoldDesk {
         &self,
         show: &Show,
         refused: InventoryRefusal,
-        asked: &[u32],
+        requested_seats: &[u32],
         legs: &Range<u16>,
     ) -> HoldRefusal {
         match refused {
-            InventoryRefusal::Taken(cells) => self.seats_taken(show, &cells, asked, legs).await,
+            InventoryRefusal::Taken(cells) => {
+                self.seats_taken(show, &cells, requested_seats, legs).await
+            }
             InventoryRefusal::Limit { have, limit } => HoldRefusal::TooManySeats {
                 have,
-                asked: asked.len() as u64,
+                asked: requested_seats.len() as u64,
                 limit,
             },
             InventoryRefusal::Gone => HoldRefusal::Expired,
@@ -244,7 +248,7 @@ impl HoldDesk {
         &self,
         show: &Show,
         cells: &[u32],
-        asked: &[u32],
+        requested_seats: &[u32],
         legs: &Range<u16>,
     ) -> HoldRefusal {
         let grid = show.grid();
@@ -258,7 +262,8 @@ impl HoldDesk {
         let view = self.seats.store.view(&show.id).await;
         HoldRefusal::SeatsTaken {
             labels,
-            suggestion: view.and_then(|view| suggestion(show, &view, (asked, legs), false)),
+            suggestion: view
+                .and_then(|view| suggestion(show, &view, (requested_seats, legs), false)),
         }
     }
 }
@@ -350,14 +355,14 @@ pub(super) fn refuse_orphans(
     seats: &[u32],
 ) -> Result<(), HoldRefusal> {
     let (train, legs) = (train(show, view), show.legs());
-    let free = |seat: u32| train.is_free(seat, &legs);
+    let is_free = |seat: u32| train.is_free(seat, &legs);
     if show.document.orphans == OrphanSeatRule::Allow
         || show.run.is_some()
-        || seats.iter().any(|seat| !free(*seat))
+        || seats.iter().any(|seat| !is_free(*seat))
     {
         return Ok(());
     }
-    let Some(orphans) = choosing::would_orphan(&show.plan.map, &free, seats) else {
+    let Some(orphans) = choosing::would_orphan(&show.plan.map, &is_free, seats) else {
         return Ok(());
     };
     let labels = orphans.iter().map(|seat| show.seat_label(*seat).to_owned());
@@ -372,14 +377,19 @@ pub(super) fn refuse_orphans(
 fn suggestion(
     show: &Show,
     view: &VersionedCells,
-    (asked, legs): (&[u32], &Range<u16>),
+    (requested_seats, legs): (&[u32], &Range<u16>),
     leaves_no_single_seat: bool,
 ) -> Option<Box<SeatSuggestion>> {
     let map = &show.plan.map;
     let train = train(show, view);
-    let free = |seat: u32| train.is_free(seat, legs) && show.fare(seat, legs).is_some();
-    let SeatChoice { cells, .. } =
-        choosing::suggest(map, &free, asked, leaves_no_single_seat, &mut rand::rng())?;
+    let is_free = |seat: u32| train.is_free(seat, legs) && show.fare(seat, legs).is_some();
+    let SeatChoice { cells, .. } = choosing::suggest(
+        map,
+        &is_free,
+        requested_seats,
+        leaves_no_single_seat,
+        &mut rand::rng(),
+    )?;
     let seats: Vec<String> = cells
         .iter()
         .filter(|cell| map.area_of(**cell).is_none())
@@ -419,7 +429,7 @@ fn ride_time(
 
 /// Returns whether seats form one block, or are standing places of one area.
 pub(super) fn side_by_side(map: &SeatMap, seats: &[u32]) -> bool {
-    let mut spots = Vec::with_capacity(seats.len());
+    let mut positions = Vec::with_capacity(seats.len());
     for seat in seats {
         let Some((bench, at)) = map.bench_of(*seat) else {
             // Standing places of one area always count as side by side.
@@ -429,10 +439,10 @@ pub(super) fn side_by_side(map: &SeatMap, seats: &[u32]) -> bool {
                     .iter()
                     .all(|other| map.area_of(*other).map(|area| area.first) == area);
         };
-        spots.push((bench.row, bench.cells.start, at));
+        positions.push((bench.row, bench.cells.start, at));
     }
-    spots.sort_unstable();
-    spots
+    positions.sort_unstable();
+    positions
         .windows(2)
         .all(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1) && pair[0].2 + 1 == pair[1].2)
 }

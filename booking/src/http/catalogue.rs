@@ -242,12 +242,12 @@ pub async fn list(
             "page: pages are counted from 1.",
         ));
     }
-    let shown = found
+    let on_page = found
         .iter()
         .skip((page - 1).saturating_mul(PAGE))
         .take(PAGE);
     let now_ms = routes.clock.now_ms();
-    let shows = shown
+    let shows = on_page
         .map(|show| ShowView::new(show, &routes.catalogue, now_ms))
         .collect();
     JsonAnswer::json(

@@ -224,19 +224,23 @@ pub async fn showings(
     let found = index.search(&query);
     // The programme and the catalogue are read one after the other, so the catalogue may lack a
     // show of the programme. Such a show is left out here, and appears a moment later.
-    let on: Vec<(ShowingHit, ShowingDetails<'_>, Arc<Show>)> = found
+    let listed: Vec<(ShowingHit, ShowingDetails<'_>, Arc<Show>)> = found
         .hits
         .iter()
         .map(|hit| (*hit, index.showing(hit)))
-        .filter_map(|(hit, on)| Some((hit, on, routes.catalogue.show(&on.showing.show)?)))
+        .filter_map(|(hit, details)| {
+            Some((hit, details, routes.catalogue.show(&details.showing.show)?))
+        })
         .collect();
-    let shows: Vec<_> = on.iter().map(|(_, _, show)| Arc::clone(show)).collect();
+    let shows: Vec<_> = listed.iter().map(|(_, _, show)| Arc::clone(show)).collect();
     let seats_left = routes.seats.seats_left(&shows).await?;
     let now_ms = routes.clock.now_ms();
-    let showings = on
+    let showings = listed
         .iter()
         .zip(&seats_left)
-        .map(|((hit, on, show), seats_left)| ShowingView::new(hit, on, show, seats_left, now_ms));
+        .map(|((hit, details, show), seats_left)| {
+            ShowingView::new(hit, details, show, seats_left, now_ms)
+        });
     JsonAnswer::json(
         200,
         &ShowingList {
@@ -302,38 +306,47 @@ fn own_or_films(own: Option<&String>, films: Option<&String>) -> Option<String> 
 impl ShowingView {
     fn new(
         hit: &ShowingHit,
-        on: &ShowingDetails<'_>,
+        details: &ShowingDetails<'_>,
         show: &Show,
         seats_left: &[SeatsLeft],
         now_ms: i64,
     ) -> Self {
-        let start = on.showing.starts_at;
+        let start = details.showing.starts_at;
         Self {
             show: show.id.clone(),
             film: FilmView {
-                language: own_or_films(on.showing.language.as_ref(), on.film.language.as_ref()),
-                version: own_or_films(on.showing.version.as_ref(), on.film.version.as_ref()),
-                rating: own_or_films(on.showing.rating.as_ref(), on.film.rating.as_ref()),
-                ..FilmView::new(on.film)
+                language: own_or_films(
+                    details.showing.language.as_ref(),
+                    details.film.language.as_ref(),
+                ),
+                version: own_or_films(
+                    details.showing.version.as_ref(),
+                    details.film.version.as_ref(),
+                ),
+                rating: own_or_films(
+                    details.showing.rating.as_ref(),
+                    details.film.rating.as_ref(),
+                ),
+                ..FilmView::new(details.film)
             },
             cinema: CinemaView {
-                cinema: on.cinema.id.clone(),
-                name: on.cinema.name.clone(),
-                address: on.cinema.address.clone(),
-                postal_code: on.cinema.postal_code.clone(),
-                city: on.city.id.clone(),
-                city_name: on.city.name.clone(),
-                time_zone: on.city.time_zone.clone(),
-                lat: on.cinema.lat,
-                lon: on.cinema.lon,
+                cinema: details.cinema.id.clone(),
+                name: details.cinema.name.clone(),
+                address: details.cinema.address.clone(),
+                postal_code: details.cinema.postal_code.clone(),
+                city: details.city.id.clone(),
+                city_name: details.city.name.clone(),
+                time_zone: details.city.time_zone.clone(),
+                lat: details.cinema.lat,
+                lon: details.cinema.lon,
             },
             hall: HallView {
-                hall: on.hall.id.clone(),
-                name: on.hall.name.clone(),
+                hall: details.hall.id.clone(),
+                name: details.hall.name.clone(),
             },
             start,
             end: start
-                .checked_add(i64::from(on.film.duration_s).seconds())
+                .checked_add(i64::from(details.film.duration_s).seconds())
                 .unwrap_or(start),
             sells_until: show.sells_until(&show.legs()),
             sales_ended: show.sale_has_ended(&show.legs(), now_ms),

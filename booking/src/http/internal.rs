@@ -134,8 +134,8 @@ pub(crate) async fn changes(
     let until = Instant::now() + Duration::from_millis(ask.wait_ms).min(WAIT_MAX);
     loop {
         let changes = routes.desk.show_changes(&show, ask.since).await;
-        let over = Instant::now() >= until || *routes.stopping.borrow();
-        if changes != CellChanges::None || over {
+        let must_answer = Instant::now() >= until || *routes.stopping.borrow();
+        if changes != CellChanges::None || must_answer {
             return Json(changes);
         }
         sleep(LOOK_EVERY).await;
@@ -170,10 +170,10 @@ async fn next_line(
 }
 
 fn signal_line(signal: &HoldSignal, seats: Vec<String>) -> Bytes {
-    let told = InternalHoldSignal::new(signal, seats);
+    let line = InternalHoldSignal::new(signal, seats);
     // A struct of strings and numbers can always be written as JSON. If it could not, the line
     // would be empty, and readers skip empty lines.
-    let mut text = serde_json::to_string(&told).unwrap_or_default();
+    let mut text = serde_json::to_string(&line).unwrap_or_default();
     text.push('\n');
     text.into()
 }

@@ -177,13 +177,13 @@ pub async fn stations(
     let current = routes.current()?;
     let timetable = &current.timetable;
     let view = |station: u32, distance_m: Option<u32>| {
-        let of = &timetable.stations[station as usize];
+        let details = &timetable.stations[station as usize];
         StationView {
-            station: of.code.clone(),
-            name: of.name.clone(),
-            pinyin: of.pinyin.clone(),
-            lon: of.lon,
-            lat: of.lat,
+            station: details.code.clone(),
+            name: details.name.clone(),
+            pinyin: details.pinyin.clone(),
+            lon: details.lon,
+            lat: details.lat,
             distance_m,
         }
     };
@@ -196,8 +196,8 @@ pub async fn stations(
                 ("radius_km", radius_km, 0.0, NEAR_KM_MAX),
             ] {
                 if !(least..=most).contains(&value) {
-                    let told = format!("{field}: {value} is not between {least} and {most}.");
-                    return Err(Problem::invalid_field(field, told));
+                    let message = format!("{field}: {value} is not between {least} and {most}.");
+                    return Err(Problem::invalid_field(field, message));
                 }
             }
             #[expect(
@@ -208,7 +208,7 @@ pub async fn stations(
             let within_m = (radius_km * 1_000.0) as u32;
             let near = timetable.stations_near((lon, lat), within_m);
             let near = near.into_iter();
-            near.map(|of| view(of.station, Some(of.distance_m)))
+            near.map(|details| view(details.station, Some(details.distance_m)))
                 .collect()
         }
         (Some(q), None, None) if query.radius_km.is_none() => {
@@ -216,8 +216,8 @@ pub async fn stations(
             found.map(|station| view(station, None)).collect()
         }
         _ => {
-            let told = "q: give q, or else lat and lon (and radius_km, if you like).";
-            return Err(Problem::invalid_field("q", told));
+            let message = "q: give q, or else lat and lon (and radius_km, if you like).";
+            return Err(Problem::invalid_field("q", message));
         }
     };
     JsonAnswer::json(200, &found)
@@ -250,8 +250,8 @@ pub async fn trips(
 ) -> Result<JsonAnswer, Problem> {
     let current = routes.current()?;
     let timetable = &current.timetable;
-    let asked = routes.resolve_query(timetable, &query)?;
-    let rides = timetable.rides(asked.from, asked.to, asked.date);
+    let resolved = routes.resolve_query(timetable, &query)?;
+    let rides = timetable.rides(resolved.from, resolved.to, resolved.date);
     JsonAnswer::json(200, &routes.views(timetable, &rides).await)
 }
 
@@ -264,13 +264,13 @@ pub async fn journeys(
 ) -> Result<JsonAnswer, Problem> {
     let current = routes.current()?;
     let timetable = &current.timetable;
-    let asked = routes.resolve_query(timetable, &query)?;
+    let resolved = routes.resolve_query(timetable, &query)?;
     let now_ms = routes.clock.now_ms();
     let (_, last) = timetable.window(now_ms);
-    let mut journeys = timetable.journeys(asked.from, asked.to, asked.date);
+    let mut journeys = timetable.journeys(resolved.from, resolved.to, resolved.date);
     // A journey is left out if its second train leaves on a day that is not on sale yet.
     journeys.retain(|journey| journey.second.date <= last);
-    let pair = |of: &TransferJourney| [of.first.clone(), of.second.clone()];
+    let pair = |journey: &TransferJourney| [journey.first.clone(), journey.second.clone()];
     let rides: Vec<TrainRide> = journeys.iter().flat_map(pair).collect();
     let mut views = routes.views(timetable, &rides).await.into_iter();
     let found: Vec<JourneyView> = journeys
@@ -304,8 +304,8 @@ struct ResolvedTripQuery {
 impl RailRoutes {
     fn current(&self) -> Result<Arc<CurrentTimetable>, Problem> {
         self.timetables.current().ok_or_else(|| {
-            let told = "rail: no timetable was imported into this installation. Nothing was changed. Import one with `booking import gtfs DIR` or `booking import timetable DIR`.";
-            Problem::not_available("rail", told)
+            let message = "rail: no timetable was imported into this installation. Nothing was changed. Import one with `booking import gtfs DIR` or `booking import timetable DIR`.";
+            Problem::not_available("rail", message)
         })
     }
 
@@ -314,28 +314,28 @@ impl RailRoutes {
         timetable: &Timetable,
         query: &TripQuery,
     ) -> Result<ResolvedTripQuery, Problem> {
-        let given = |field: &'static str, text: &Option<String>| {
+        let required = |field: &'static str, text: &Option<String>| {
             let text = text
                 .as_deref()
                 .map(str::trim)
                 .filter(|text| !text.is_empty());
-            let told =
+            let missing =
                 || Problem::invalid_field(field, format!("{field}: from, to and date are needed."));
-            text.map(ToOwned::to_owned).ok_or_else(told)
+            text.map(ToOwned::to_owned).ok_or_else(missing)
         };
-        let (from, to) = (given("from", &query.from)?, given("to", &query.to)?);
-        let date = given("date", &query.date)?;
+        let (from, to) = (required("from", &query.from)?, required("to", &query.to)?);
+        let date = required("date", &query.date)?;
         let date = parse_day(&date).ok_or_else(|| {
             let shown: String = date.chars().take(SHOWN_MAX).collect();
-            let told = format!("date: \"{shown}\" is not a day. Write it like 2027-06-01.");
-            Problem::invalid_field("date", told)
+            let message = format!("date: \"{shown}\" is not a day. Write it like 2027-06-01.");
+            Problem::invalid_field("date", message)
         })?;
-        let asked = ResolvedTripQuery {
+        let resolved = ResolvedTripQuery {
             from: resolve_station(timetable, "from", &from)?,
             to: resolve_station(timetable, "to", &to)?,
             date,
         };
-        if asked.from == asked.to {
+        if resolved.from == resolved.to {
             return Err(Problem::invalid_field(
                 "to",
                 "to: it is the same station as from.",
@@ -343,33 +343,33 @@ impl RailRoutes {
         }
         let (first, last) = timetable.window(self.clock.now_ms());
         if !(first..=last).contains(&date) {
-            let told = format!(
+            let message = format!(
                 "date: trains are on sale from {first} to {last}, and {date} is not one of these days."
             );
-            let problem = Problem::invalid_field("date", told);
+            let problem = Problem::invalid_field("date", message);
             return Err(problem
                 .with_member("first", first)
                 .with_member("last", last));
         }
-        Ok(asked)
+        Ok(resolved)
     }
 
     /// Builds the views of rides, with their prices and free seats.
     async fn views(&self, timetable: &Timetable, rides: &[TrainRide]) -> Vec<TripView> {
-        let named = rides.iter().filter_map(|ride| {
+        let ride_shows = rides.iter().filter_map(|ride| {
             let show = timetable.show_id(ride.trip, ride.date)?;
             Some((show, ride))
         });
-        let named: Vec<(ShowId, &TrainRide)> = named.collect();
-        let asked = named
+        let ride_shows: Vec<(ShowId, &TrainRide)> = ride_shows.collect();
+        let stretches = ride_shows
             .iter()
             .map(|(show, ride)| (show.clone(), ride.legs.clone()));
-        let asked: Vec<(ShowId, Range<u16>)> = asked.collect();
-        let free = self.free.free(&asked).await;
+        let stretches: Vec<(ShowId, Range<u16>)> = stretches.collect();
+        let free = self.free.free(&stretches).await;
         let now = self.clock.now_ms();
         let now = Timestamp::from_millisecond(now).unwrap_or(Timestamp::UNIX_EPOCH);
         let free = free.into_iter().chain(std::iter::repeat(None));
-        let views = named.into_iter().zip(free);
+        let views = ride_shows.into_iter().zip(free);
         views
             .map(|((show, ride), free)| trip_view(timetable, show, ride, free, now))
             .collect()
@@ -380,18 +380,21 @@ impl RailRoutes {
 /// similar names.
 fn resolve_station(timetable: &Timetable, field: &'static str, text: &str) -> Result<u32, Problem> {
     timetable.station(text).ok_or_else(|| {
-        let like = timetable.names_like(text);
-        let near: Vec<_> = like
+        let similar = timetable.names_like(text);
+        let near: Vec<_> = similar
             .iter()
             .map(|station| {
-                let of = &timetable.stations[*station as usize];
-                BTreeMap::from([("station", of.code.as_str()), ("name", of.name.as_str())])
+                let details = &timetable.stations[*station as usize];
+                BTreeMap::from([
+                    ("station", details.code.as_str()),
+                    ("name", details.name.as_str()),
+                ])
             })
             .collect();
         let mut problem = Problem::not_found("station", text);
         let names: Vec<_> = near
             .iter()
-            .map(|of| format!("{} ({})", of["name"], of["station"]))
+            .map(|details| format!("{} ({})", details["name"], details["station"]))
             .collect();
         if !names.is_empty() {
             problem.detail = format!(

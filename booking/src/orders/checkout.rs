@@ -141,15 +141,15 @@ impl OrderDesk {
             return Ok(());
         };
         let payment = self.ledger.payment(&order.payment).await?;
-        let waits = |payment: &Payment| {
+        let is_unmade = |payment: &Payment| {
             payment.reference.is_none()
                 && payment.provider == provider.name()
                 && order.state == OrderState::Pending
         };
-        let Some(payment) = payment.filter(waits) else {
+        let Some(payment) = payment.filter(is_unmade) else {
             return Ok(());
         };
-        let mut told = String::new();
+        let mut last_error = String::new();
         // A provider may repeat an error that it stored for an idempotency key. The key depends on
         // the attempt's number, and the numbers grow with the order's age. So a call that comes a
         // second later also uses new keys.
@@ -167,10 +167,10 @@ impl OrderDesk {
                 Err(refused @ (ProviderError::Refused(_) | ProviderError::Sum(_))) => {
                     return Err(self.end_unpayable(order, &refused, now_ms).await);
                 }
-                Err(error) => told = error.to_string(),
+                Err(error) => last_error = error.to_string(),
             }
         }
-        tracing::warn!(order = %order.id, told, "a payment could not be made at the provider");
+        tracing::warn!(order = %order.id, told = last_error, "a payment could not be made at the provider");
         Err(provider_unreachable(order))
     }
 
@@ -202,11 +202,11 @@ impl OrderDesk {
     ) -> Result<Order, OrderRefusal> {
         let record = self.ledger.order(&OrderId::of_hold(hold)).await?;
         // This call must not return an order that an exchange made.
-        let own = record.filter(|record| {
+        let own_record = record.filter(|record| {
             let is_successor = |part: &ExchangeRole| matches!(part, ExchangeRole::Successor { .. });
             !record.exchanges.iter().any(is_successor)
         });
-        let order = own
+        let order = own_record
             .map(|record| record.order)
             .filter(|order| order.visitor == visitor)
             .ok_or(HoldRefusal::Expired)?;
@@ -247,11 +247,14 @@ impl OrderDesk {
                 if let Err(error) = store.release(&hold.id, hold.visitor, &[hold.purpose]).await {
                     tracing::warn!(%error, hold = %hold.id, "the hold of a refused claim was not released; it lapses by itself");
                 }
-                let asked: Vec<u32> = hold.items.iter().map(|item| item.seat).collect();
+                let requested_seats: Vec<u32> = hold.items.iter().map(|item| item.seat).collect();
                 let legs = hold.items.first().map(|item| item.legs.clone());
                 let legs = legs.unwrap_or_else(|| show.legs());
                 let taken = InventoryRefusal::Taken(cells);
-                let why = self.holds.explain_over(show, taken, &asked, &legs).await;
+                let why = self
+                    .holds
+                    .explain_over(show, taken, &requested_seats, &legs)
+                    .await;
                 why.into()
             }
             SeatClaimRefused::Limit { have, limit } => HoldRefusal::TooManySeats {

@@ -104,12 +104,12 @@ pub enum NamesFault {
     #[error("this show needs no travellers' names")]
     NotWanted,
     /// The number of names is not the number of seats.
-    #[error("{came} names for {seats} seats")]
+    #[error("{name_count} names for {seats} seats")]
     NotOneEach {
         /// How many seats the order has.
         seats: usize,
         /// How many names were sent.
-        came: usize,
+        name_count: usize,
     },
     /// The name at this index is empty, too long or not printable.
     #[error("the name of traveller {0}")]

@@ -30,7 +30,7 @@ pub fn ticket_names(
     if travellers.len() != seats {
         return Err(NamesFault::NotOneEach {
             seats,
-            came: travellers.len(),
+            name_count: travellers.len(),
         });
     }
     let mut names = Vec::with_capacity(seats);

@@ -30,7 +30,7 @@ use crate::router::{operators_port, process_router};
 /// How long the process still answers after it has begun to drain. Gateways ask each booking
 /// process twice a second whether it can sell. By the end of this time, every gateway therefore
 /// uses another process.
-const NOTICE: Duration = Duration::from_millis(1_200);
+const DRAIN_NOTICE: Duration = Duration::from_millis(1_200);
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
 /// Why booking did not start. Nothing is left running.
@@ -184,7 +184,7 @@ impl BookingService {
         until_ended(shutdown, leases.as_ref()).await;
         tracing::info!("draining");
         stop.send_replace(true);
-        tokio::time::sleep(NOTICE).await;
+        tokio::time::sleep(DRAIN_NOTICE).await;
         close.send_replace(true);
         for port in serving {
             if port.await.is_err() {

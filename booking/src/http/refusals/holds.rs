@@ -105,9 +105,9 @@ fn without_values(refusal: &HoldRefusal) -> Problem {
 
 /// Builds 403 `not_yours`.
 #[must_use]
-pub fn not_yours(what: &str) -> Problem {
+pub fn not_yours(kind: &str) -> Problem {
     let detail = format!(
-        "This {what} belongs to somebody else; nothing was changed. Use the browser it was made in, or its key."
+        "This {kind} belongs to somebody else; nothing was changed. Use the browser it was made in, or its key."
     );
     Problem::new(ProblemCode::NotYours, detail)
 }

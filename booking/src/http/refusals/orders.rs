@@ -74,12 +74,12 @@ fn names_problem(fault: &NamesFault) -> Problem {
             "travellers",
             "travellers: this show wants no names; leave them out. Your seats are still held.",
         ),
-        NamesFault::NotOneEach { seats, came } => Problem::invalid_field(
+        NamesFault::NotOneEach { seats, name_count } => Problem::invalid_field(
             "travellers",
             format!(
                 "travellers: give one name for each seat, in the order of the hold's seats. The hold has {}, but {} sent. Your seats are still held.",
                 counted(*seats, "seat", "seats"),
-                counted(*came, "name was", "names were")
+                counted(*name_count, "name was", "names were")
             ),
         ),
         NamesFault::TravellerName(at) => {
@@ -131,13 +131,13 @@ fn provider_unreachable(order: &OrderId, pay_until_ms: i64) -> Problem {
 }
 
 fn sum_refused(sum: Money, why: PaymentSumError, limit: Money) -> Problem {
-    let told = match why {
+    let rule = match why {
         PaymentSumError::TooSmall => "takes no less than",
         PaymentSumError::TooLarge => "takes no more at once than",
         PaymentSumError::TooFine => "takes only multiples of",
     };
     let detail = format!(
-        "{sum} would have to be paid, and the payment provider {told} {limit}. No order was made, and your seats are as they were. {}",
+        "{sum} would have to be paid, and the payment provider {rule} {limit}. No order was made, and your seats are as they were. {}",
         advice(why)
     );
     let (code, member) = code_and_member(why);

@@ -96,13 +96,13 @@ fn sales_ended(title: &str, since: &Timestamp, undone: &str) -> Problem {
 }
 
 fn no_such_class(field: &str, shown: Option<&str>, sold: &[String], undone: &str) -> Problem {
-    let what = shown.map_or_else(
+    let advice = shown.map_or_else(
         || "say which class".to_owned(),
         |shown| format!("\"{shown}\" is not sold"),
     );
     let sold = sold.join(", ");
     Problem::invalid_field(
         field,
-        format!("{field}: {what}; this train has {sold} over this stretch. {undone}"),
+        format!("{field}: {advice}; this train has {sold} over this stretch. {undone}"),
     )
 }

@@ -22,7 +22,7 @@ const RESTING_COUNTED_MAX: usize = 100;
 /// milliseconds.
 const LAPSING_MS: i64 = 5 * 60 * 1_000;
 /// About how many milliseconds a called visitor needs to claim a pass and choose seats.
-const SOON_MS: i64 = 10 * 1_000;
+const LAPSING_SOON_MS: i64 = 10 * 1_000;
 
 /// The seat figures of one or more shows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -202,7 +202,7 @@ impl SeatInventory {
     }
 
     async fn figures_in_store(&self, show: &Show, now_ms: i64) -> Option<ShowSeatFigures> {
-        let (_, soon) = self.store.counts(&show.id, now_ms, SOON_MS).await?;
+        let (_, soon) = self.store.counts(&show.id, now_ms, LAPSING_SOON_MS).await?;
         let (counts, baskets) = self.store.counts(&show.id, now_ms, LAPSING_MS).await?;
         Some(ShowSeatFigures {
             counts,

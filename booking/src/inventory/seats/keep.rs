@@ -11,17 +11,17 @@ use crate::catalogue::Catalogue;
 use fairgate_base::log_failed_try;
 
 /// How often the store is asked which shows it lost.
-const MEND_EVERY: Duration = Duration::from_millis(200);
+const ASK_LOST_EVERY: Duration = Duration::from_millis(200);
 /// How often cursors are compared. This is often enough that `/readyz` reports within two seconds
 /// that the ledger went back to an older state.
 const COMPARE_EVERY: Duration = Duration::from_secs(1);
 
 /// Opens the shows that the store lost, for as long as the process runs.
 pub async fn reopen_lost_forever(seats: SeatInventory, catalogue: Catalogue) {
-    let mut every = tokio::time::interval(MEND_EVERY);
-    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut ticks = tokio::time::interval(ASK_LOST_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        every.tick().await;
+        ticks.tick().await;
         let mut mending = JoinSet::new();
         for id in seats.store.lost().await {
             let (seats, Some(show)) = (seats.clone(), catalogue.show(&id)) else {
@@ -51,10 +51,10 @@ pub async fn reopen_lost_forever(seats: SeatInventory, catalogue: Catalogue) {
 
 /// Compares the store with the ledger, for as long as the process runs.
 pub async fn compare_forever(seats: SeatInventory) {
-    let mut every = tokio::time::interval(COMPARE_EVERY);
-    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut ticks = tokio::time::interval(COMPARE_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        every.tick().await;
+        ticks.tick().await;
         if let Err(error) = seats.compare().await {
             log_failed_try!(
                 error,

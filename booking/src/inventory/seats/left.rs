@@ -15,9 +15,9 @@ use crate::ledger::LedgerError;
 use crate::store::VersionedCells;
 
 /// How long a show's counts are used before its seats are counted again.
-const GOOD_FOR: Duration = Duration::from_secs(1);
+const CACHED_FOR: Duration = Duration::from_secs(1);
 /// The same for a show that is not in use. The line asks about many such shows each second.
-const GOOD_AT_REST_FOR: Duration = Duration::from_secs(10);
+const CACHED_AT_REST_FOR: Duration = Duration::from_secs(10);
 /// When the cache has this many shows, counts that are too old are removed.
 const CACHED_MAX: usize = 20_000;
 
@@ -53,7 +53,7 @@ impl SeatInventory {
     ) -> Result<Vec<Arc<[SeatsLeft]>>, LedgerError> {
         let counts = shows
             .iter()
-            .map(|show| self.seats_left_of_show(show, GOOD_FOR));
+            .map(|show| self.seats_left_of_show(show, CACHED_FOR));
         join_all(counts).await.into_iter().collect()
     }
 
@@ -69,7 +69,14 @@ impl SeatInventory {
         let in_use: HashSet<_> = self.store.in_use().await.into_iter().collect();
         let counts = shows.iter().map(|show| {
             let is_used = in_use.contains(&show.id);
-            self.seats_left_of_show(show, if is_used { GOOD_FOR } else { GOOD_AT_REST_FOR })
+            self.seats_left_of_show(
+                show,
+                if is_used {
+                    CACHED_FOR
+                } else {
+                    CACHED_AT_REST_FOR
+                },
+            )
         });
         join_all(counts).await.into_iter().collect()
     }
@@ -77,7 +84,7 @@ impl SeatInventory {
     async fn seats_left_of_show(
         &self,
         show: &Show,
-        good_for: Duration,
+        cached_for: Duration,
     ) -> Result<Arc<[SeatsLeft]>, LedgerError> {
         // A show that is over has no seats left, so neither the store nor the ledger is asked.
         if show.is_over(self.clock.now_ms()) {
@@ -85,12 +92,14 @@ impl SeatInventory {
         }
         let edition = show.edition();
         let cached = {
-            let all = self.shared.seats_left.lock();
-            let of_show = all.get(&show.id).filter(|cached| cached.edition == edition);
+            let cache = self.shared.seats_left.lock();
+            let of_show = cache
+                .get(&show.id)
+                .filter(|cached| cached.edition == edition);
             of_show.map(|cached| (cached.counted_at, Arc::clone(&cached.left)))
         };
         if let Some((counted_at, left)) = &cached
-            && counted_at.elapsed() < good_for
+            && counted_at.elapsed() < cached_for
         {
             return Ok(Arc::clone(left));
         }
@@ -112,18 +121,18 @@ impl SeatInventory {
                 }
             },
         };
-        let mut all = self.shared.seats_left.lock();
-        if all.len() >= CACHED_MAX {
-            all.retain(|_, cached| cached.counted_at.elapsed() < GOOD_AT_REST_FOR);
+        let mut cache = self.shared.seats_left.lock();
+        if cache.len() >= CACHED_MAX {
+            cache.retain(|_, cached| cached.counted_at.elapsed() < CACHED_AT_REST_FOR);
         }
         let counted_at = Instant::now();
-        let kept = Arc::clone(&left);
-        all.insert(
+        let cached_left = Arc::clone(&left);
+        cache.insert(
             show.id.clone(),
             CachedSeatsLeft {
                 counted_at,
                 edition,
-                left: kept,
+                left: cached_left,
             },
         );
         Ok(left)

@@ -29,8 +29,8 @@ pub fn count_train_seats(show: &Show, states: &[CellState], now_ms: i64) -> Show
         .filter(|_| !show.is_cancelled());
     let grid = show.grid();
     let (mut counts, mut gone) = (CellCounts::default(), 0);
-    for (seat, of) in (0..grid.seats).zip(&show.plan.map.seats) {
-        let Some(offered) = shortest.get(usize::from(of.category)) else {
+    for (seat, details) in (0..grid.seats).zip(&show.plan.map.seats) {
+        let Some(offered) = shortest.get(usize::from(details.category)) else {
             continue;
         };
         if offered.iter().all(Option::is_none) {

@@ -110,33 +110,33 @@ impl ShowCells {
         side_by_side: bool,
         limit: u32,
     ) -> Result<Hold, InventoryRefusal> {
-        let present = self
+        let hold = self
             .table
             .find_own_without_order(id, visitor, &[HoldPurpose::Basket])?;
         if self.table.is_last_change(id, &add, remove) {
-            return Ok(present.clone());
+            return Ok(hold.clone());
         }
         let leaving: HashSet<u32> = remove.iter().copied().collect();
         let not_held: Vec<u32> = leaving
             .iter()
             .copied()
-            .filter(|seat| present.items.iter().all(|item| item.seat != *seat))
+            .filter(|seat| hold.items.iter().all(|item| item.seat != *seat))
             .collect();
         if !not_held.is_empty() {
             return Err(InventoryRefusal::NotHeld(not_held));
         }
-        let (out, mut staying): (Vec<HeldSeat>, Vec<HeldSeat>) = present
+        let (leaving_items, mut staying): (Vec<HeldSeat>, Vec<HeldSeat>) = hold
             .items
             .iter()
             .cloned()
             .partition(|item| leaving.contains(&item.seat));
-        let (coming, going) = (seat_count(&add), seat_count(&out));
-        let more = coming.saturating_sub(going);
-        self.table.check_limit(visitor, more, limit)?;
+        let (coming, going) = (seat_count(&add), seat_count(&leaving_items));
+        let gained = coming.saturating_sub(going);
+        self.table.check_limit(visitor, gained, limit)?;
         let taken = cells_of(&add, self.grid);
         self.check_available(&taken, Self::is_free)?;
         self.lock(&taken, id);
-        self.unlock(&cells_of(&out, self.grid), id);
+        self.unlock(&cells_of(&leaving_items, self.grid), id);
         staying.extend(add.iter().cloned());
         let change = (add, remove.to_vec());
         self.table.change(id, staying, side_by_side, change)
@@ -165,20 +165,20 @@ impl ShowCells {
         expires_at_ms: i64,
         lock_until_ms: i64,
     ) -> Result<Hold, InventoryRefusal> {
-        let present = self
+        let hold = self
             .table
             .find_own_without_order(id, visitor, &[HoldPurpose::Basket])?;
         if self.table.is_last_extension(id, call) {
-            return Ok(present.clone());
+            return Ok(hold.clone());
         }
-        if present.extensions_left == 0 {
+        if hold.extensions_left == 0 {
             return Err(InventoryRefusal::NoExtensions);
         }
         let extended = Hold {
-            expires_at_ms: expires_at_ms.max(present.expires_at_ms),
-            lock_until_ms: lock_until_ms.max(present.lock_until_ms),
-            extensions_left: present.extensions_left - 1,
-            ..present.clone()
+            expires_at_ms: expires_at_ms.max(hold.expires_at_ms),
+            lock_until_ms: lock_until_ms.max(hold.lock_until_ms),
+            extensions_left: hold.extensions_left - 1,
+            ..hold.clone()
         };
         self.table.extend(extended.clone(), call);
         Ok(extended)
@@ -356,15 +356,15 @@ impl ShowCells {
     /// Removes this hold's locks from the cells, and keeps or frees these cells. Cells that another
     /// hold has locked do not change.
     fn unlock(&mut self, cells: &[u32], id: &HoldId) {
-        let own: Vec<u32> = cells
+        let own_cells: Vec<u32> = cells
             .iter()
             .copied()
             .filter(|cell| self.locks.get(cell) == Some(id))
             .collect();
-        for cell in &own {
+        for cell in &own_cells {
             self.locks.remove(cell);
         }
-        self.keep_or_free(own);
+        self.keep_or_free(own_cells);
     }
 
     fn drop_hold(&mut self, id: &HoldId) -> Option<Hold> {

@@ -269,8 +269,8 @@ impl InventoryStore for MemoryStore {
             swept.lapsed.extend(
                 signals
                     .iter()
-                    .filter(|s| s.state == HoldSignalState::Lapsed)
-                    .map(|s| s.hold.clone()),
+                    .filter(|signal| signal.state == HoldSignalState::Lapsed)
+                    .map(|signal| signal.hold.clone()),
             );
             self.send_signals(signals);
         }

@@ -10,7 +10,7 @@ use fairgate_pass::Holder;
 use crate::store::{CallId, HoldSignal, InventoryRefusal, SecuredHold, ShowHoldFigures};
 
 /// A basket's owner is warned this long before the deadline, in milliseconds.
-const SHORT_MS: i64 = 60_000;
+const WARNED_BEFORE_MS: i64 = 60_000;
 
 /// The maximum number of released holds that are remembered.
 const RELEASED_MAX: usize = 1_024;
@@ -95,7 +95,7 @@ impl HoldTable {
         self.deadlines.insert((hold.lock_until_ms, hold.id.clone()));
         if hold.stage == HoldStage::Basket {
             self.warnings
-                .insert((hold.expires_at_ms - SHORT_MS, hold.id.clone()));
+                .insert((hold.expires_at_ms - WARNED_BEFORE_MS, hold.id.clone()));
         }
         self.holds.insert(hold.id.clone(), hold);
     }
@@ -108,7 +108,7 @@ impl HoldTable {
         self.accepted.remove(id);
         self.deadlines.remove(&(hold.lock_until_ms, id.clone()));
         self.warnings
-            .remove(&(hold.expires_at_ms - SHORT_MS, id.clone()));
+            .remove(&(hold.expires_at_ms - WARNED_BEFORE_MS, id.clone()));
         if let Some(held) = self.held.get_mut(&hold.visitor) {
             *held = held.saturating_sub(seat_count(&hold.items));
             if *held == 0 {
@@ -202,7 +202,7 @@ impl HoldTable {
 
     /// Returns whether this visitor released a hold that no longer exists.
     pub(super) fn was_released(&self, id: &HoldId, visitor: Holder) -> bool {
-        let is_same = |(of, by): &(HoldId, Holder)| of == id && *by == visitor;
+        let is_same = |(released, holder): &(HoldId, Holder)| released == id && *holder == visitor;
         !self.holds.contains_key(id) && self.released.iter().any(is_same)
     }
 
@@ -217,7 +217,7 @@ impl HoldTable {
 
     /// Cancels the warning before the end of this hold.
     pub(super) fn cancel_warning(&mut self, hold: &Hold) {
-        let warning = (hold.expires_at_ms - SHORT_MS, hold.id.clone());
+        let warning = (hold.expires_at_ms - WARNED_BEFORE_MS, hold.id.clone());
         self.warnings.remove(&warning);
     }
 
@@ -247,16 +247,16 @@ impl HoldTable {
         }
     }
 
-    /// Returns an error if `more` seats would exceed the visitor's limit.
+    /// Returns an error if `gained` seats would exceed the visitor's limit.
     pub(super) fn check_limit(
         &self,
         visitor: Holder,
-        more: u32,
+        gained: u32,
         limit: u32,
     ) -> Result<(), InventoryRefusal> {
         let have = self.seats_of(visitor);
         // A visitor may give seats back even if the limit was lowered in the meantime.
-        if more > 0 && have + more > limit {
+        if gained > 0 && have + gained > limit {
             Err(InventoryRefusal::Limit { have, limit })
         } else {
             Ok(())
@@ -281,8 +281,8 @@ impl HoldTable {
 
     /// Returns how many seats a visitor has bought or holds.
     fn seats_of(&self, visitor: Holder) -> u32 {
-        let of = |counts: &HashMap<Holder, u32>| counts.get(&visitor).copied().unwrap_or(0);
-        of(&self.bought) + of(&self.held)
+        let count = |counts: &HashMap<Holder, u32>| counts.get(&visitor).copied().unwrap_or(0);
+        count(&self.bought) + count(&self.held)
     }
 
     /// Returns the holds that are locked for an order.

@@ -150,7 +150,7 @@ impl InventoryStoreState {
         closed: ShowCloseReason,
     ) {
         if state.closed != Some(closed) {
-            let reason = closed.word();
+            let reason = closed.as_str();
             if state.known.is_some() {
                 tracing::warn!(show = %followed.show, reason, "a show's seats in Redis cannot be relied on any more");
                 metrics::counter!("fairgate_shows_closed_total", "reason" => reason).increment(1);
@@ -171,11 +171,11 @@ impl InventoryStoreState {
     pub(super) fn reply_is(
         &self,
         reply: &RedisReply,
-        word: &str,
+        expected: &str,
     ) -> Result<bool, InventoryRefusal> {
         let first = reply.item_at(0).and_then(RedisReply::as_bytes);
         first
-            .map(|first| first == word.as_bytes())
+            .map(|first| first == expected.as_bytes())
             .map_err(|_| InventoryRefusal::Unreachable)
     }
 }
@@ -186,11 +186,11 @@ pub(super) fn check_reply(reply: &RedisReply, limit: u32) -> Result<(), Inventor
         let cells = reply.item_at(2).and_then(RedisReply::as_bytes);
         cells.map(packing::read_numbers).unwrap_or_default()
     };
-    let word = reply
+    let code = reply
         .item_at(0)
         .and_then(RedisReply::as_text)
         .unwrap_or_default();
-    Err(match word {
+    Err(match code {
         "OK" => return Ok(()),
         "TAKEN" => InventoryRefusal::Taken(cells()),
         "LIMIT" => {
@@ -205,11 +205,11 @@ pub(super) fn check_reply(reply: &RedisReply, limit: u32) -> Result<(), Inventor
         "FOREIGN" => InventoryRefusal::Foreign,
         "ORDERED" => InventoryRefusal::Ordered,
         "PURPOSE" => {
-            let word = reply
+            let purpose = reply
                 .item_at(2)
                 .and_then(RedisReply::as_bytes)
                 .unwrap_or_default();
-            InventoryRefusal::OtherPurpose(HoldPurpose::from_stored(word))
+            InventoryRefusal::OtherPurpose(HoldPurpose::from_stored(purpose))
         }
         "NOTHELD" => InventoryRefusal::NotHeld(cells()),
         "NOEXTENSIONS" => InventoryRefusal::NoExtensions,

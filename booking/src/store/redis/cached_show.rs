@@ -16,7 +16,7 @@ use crate::store::{HoldSignal, SecuredHold, ShowHoldFigures, VersionedCells};
 
 /// A basket's owner is warned this long before the deadline, in milliseconds. The scripts
 /// `lib/stored_hold.lua` and `fill_hold.lua` have the same number.
-const SHORT_MS: i64 = 60_000;
+const WARNED_BEFORE_MS: i64 = 60_000;
 
 /// The error for an entry of the feed that does not directly follow the known picture.
 pub(super) struct FeedSequenceGap;
@@ -56,7 +56,8 @@ impl CachedHold {
         Self {
             lock_until_ms: summary.lock_until_ms,
             expires_at_ms: summary.expires_at_ms,
-            warn_at_ms: (summary.state == "basket").then_some(summary.expires_at_ms - SHORT_MS),
+            warn_at_ms: (summary.state == "basket")
+                .then_some(summary.expires_at_ms - WARNED_BEFORE_MS),
             cells: summary.cells,
             kind: match summary.state {
                 "ordered" => CachedHoldKind::Order,
@@ -218,8 +219,8 @@ impl CachedShow {
     /// the hold exists already, has another plan, or has more seats than the limit. In these cases
     /// the script decides.
     pub(super) fn surely_taken(&self, hold: &Hold, tail: &HoldIdTail, limit: u32) -> Vec<u32> {
-        let may = hold.items.len() <= limit as usize && hold.plan_version == self.plan_version;
-        if !may || self.holds.contains_key(tail) {
+        let may_fit = hold.items.len() <= limit as usize && hold.plan_version == self.plan_version;
+        if !may_fit || self.holds.contains_key(tail) {
             return Vec::new();
         }
         let cells = hold.cells(self.grid).into_iter();
@@ -255,6 +256,6 @@ pub(super) fn position(reply: &RedisReply) -> Result<(u64, u64), RedisCallError>
         .ok_or_else(|| wrong_value("a number of the feed"))
 }
 
-fn wrong_value(what: &str) -> RedisCallError {
-    RedisCallError::Wrong(format!("{what} in Redis cannot be read"))
+fn wrong_value(name: &str) -> RedisCallError {
+    RedisCallError::Wrong(format!("{name} in Redis cannot be read"))
 }

@@ -16,7 +16,7 @@ use crate::store::InventoryRefusal;
 /// The maximum number of entries of a feed that one call reads.
 const ENTRIES_MAX: usize = 512;
 /// How often the feeds of shows in use are read.
-const EVERY: Duration = Duration::from_millis(50);
+const FOLLOW_EVERY: Duration = Duration::from_millis(50);
 /// How often the feed of a show at rest is read, if the show has holds.
 const IDLE_EVERY: Duration = Duration::from_secs(2);
 /// This process forgets a show that has no holds and was neither used nor read for this long.
@@ -52,7 +52,7 @@ impl InventoryStoreState {
     /// reading begins after a waiting caller's call, that caller uses the result of the reading.
     pub(super) async fn catch_up(&self, followed: &FollowedShow) -> Result<(), InventoryRefusal> {
         let called_at = Instant::now();
-        let _one_at_a_time = followed.catching.lock().await;
+        let _one_at_a_time = followed.catch_up_lock.lock().await;
         if followed.state().fresh_at.is_some_and(|at| at >= called_at) {
             return match followed.state().closed {
                 Some(_) => Err(InventoryRefusal::NotReady),
@@ -86,7 +86,7 @@ impl InventoryStoreState {
         &self,
         followed: &FollowedShow,
     ) -> Result<CatchUpOutcome, InventoryRefusal> {
-        let seen = followed.newest();
+        let newest_known = followed.newest();
         let known_point = {
             let state = followed.state();
             // After a loss the known picture is of an old life, so the whole show must be read.
@@ -117,7 +117,7 @@ impl InventoryStoreState {
             .item_at(1)
             .and_then(cached_show::position)
             .map_err(unreadable)?;
-        self.check_not_regressed(followed, seen, (life, counter, sub))
+        self.check_not_regressed(followed, newest_known, (life, counter, sub))
             .await?;
         self.apply_entries(followed, life, (counter, sub), &reply)
             .map_err(unreadable)
@@ -130,14 +130,14 @@ impl InventoryStoreState {
     async fn check_not_regressed(
         &self,
         followed: &FollowedShow,
-        seen: FeedPoint,
+        newest_known: FeedPoint,
         now: FeedPoint,
     ) -> Result<(), InventoryRefusal> {
-        if now >= seen {
+        if now >= newest_known {
             return Ok(());
         }
         self.close_show(followed, &mut followed.state(), ShowCloseReason::Regressed);
-        let (life, counter, sub) = seen;
+        let (life, counter, sub) = newest_known;
         let closed_for_all = self
             .call(followed, life, CloseRegressedScript { counter, sub })
             .await;
@@ -211,11 +211,11 @@ impl InventoryStoreState {
 /// Reads the feeds of the followed shows, and forgets shows that nobody uses, for as long as the
 /// store exists.
 pub(super) async fn follow_shows(store: Weak<InventoryStoreState>) {
-    let mut every = tokio::time::interval(EVERY);
-    every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut ticks = tokio::time::interval(FOLLOW_EVERY);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut checked_at: Option<Instant> = None;
     loop {
-        every.tick().await;
+        ticks.tick().await;
         let Some(store) = store.upgrade() else {
             return;
         };

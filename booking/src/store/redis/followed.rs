@@ -26,7 +26,7 @@ pub(super) enum ShowCloseReason {
 }
 
 impl ShowCloseReason {
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Missing => "missing",
             Self::Building => "building",
@@ -43,7 +43,7 @@ pub(super) type FeedPoint = (u64, u64, u64);
 pub(super) struct FollowedShow {
     pub(super) show: ShowId,
     /// Locked during a catch-up.
-    pub(super) catching: tokio::sync::Mutex<()>,
+    pub(super) catch_up_lock: tokio::sync::Mutex<()>,
     state: Mutex<FollowedShowState>,
     /// Whether the next sweep asks Redis in any case. This is set after a hold became a basket
     /// again, because the known picture may not show yet that the hold is due.
@@ -77,7 +77,7 @@ impl FollowedShow {
     pub(super) fn new(show: ShowId) -> Self {
         Self {
             show,
-            catching: tokio::sync::Mutex::default(),
+            catch_up_lock: tokio::sync::Mutex::default(),
             state: Mutex::default(),
             sweep_anyway: AtomicBool::new(false),
         }

@@ -31,7 +31,7 @@ impl InventoryStoreState {
         followed: &FollowedShow,
         opening: &OpeningInventory,
     ) -> Result<(), InventoryRefusal> {
-        let _no_catch_up = followed.catching.lock().await;
+        let _no_catch_up = followed.catch_up_lock.lock().await;
         self.ensure_begun(followed, opening, true).await?;
         Ok(())
     }
@@ -71,7 +71,7 @@ impl InventoryStoreState {
         opening: OpeningInventory,
     ) -> Result<(), InventoryRefusal> {
         // No catch-up may read the life before its first picture is complete.
-        let _no_catch_up = followed.catching.lock().await;
+        let _no_catch_up = followed.catch_up_lock.lock().await;
         let life = opening.incarnation;
         let old = self.ensure_begun(followed, &opening, false).await?;
         self.fill_life(followed, &opening).await?;
@@ -183,14 +183,14 @@ async fn delete_old_life(
     .prepare();
     loop {
         // The script does not compare the clocks.
-        let caller = ShowScriptContext {
+        let context = ShowScriptContext {
             life: Some(old),
             caller_ms: 0,
             clock_off_ms_max: 0,
         };
-        let more = store.redis.run_script(&meta, caller, &script).await;
-        let more = more.and_then(|reply| reply.item_at(2)?.as_integer());
-        if !matches!(more, Ok(1)) {
+        let has_more = store.redis.run_script(&meta, context, &script).await;
+        let has_more = has_more.and_then(|reply| reply.item_at(2)?.as_integer());
+        if !matches!(has_more, Ok(1)) {
             return;
         }
     }

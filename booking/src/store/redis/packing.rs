@@ -13,10 +13,10 @@ use crate::store::redis::scripts::PendingOrderHold;
 
 /// The bytes of one item: seat, first leg, and the leg after the last, all little-endian. Eight
 /// unused bytes follow, which once held a price.
-const ITEM: usize = 16;
+const ITEM_BYTES: usize = 16;
 
 pub(super) fn pack_items(items: &[HeldSeat]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(items.len() * ITEM);
+    let mut out = Vec::with_capacity(items.len() * ITEM_BYTES);
     for item in items {
         out.extend(item.seat.to_le_bytes());
         out.extend(item.legs.start.to_le_bytes());
@@ -27,11 +27,11 @@ pub(super) fn pack_items(items: &[HeldSeat]) -> Vec<u8> {
 }
 
 fn read_items(bytes: &[u8]) -> Result<Vec<HeldSeat>, RedisCallError> {
-    let (records, rest) = bytes.as_chunks::<ITEM>();
+    let (records, rest) = bytes.as_chunks::<ITEM_BYTES>();
     if !rest.is_empty() {
         return Err(RedisCallError::Wrong("a hold's items are cut off".into()));
     }
-    let read = |record: &[u8; ITEM]| {
+    let read = |record: &[u8; ITEM_BYTES]| {
         let [s0, s1, s2, s3, f0, f1, t0, t1, ..] = *record;
         HeldSeat {
             seat: u32::from_le_bytes([s0, s1, s2, s3]),

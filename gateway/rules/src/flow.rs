@@ -38,6 +38,9 @@ pub struct TickOutcome {
     pub rate_u: u64,
     /// The number of visitors who finished, or whose pass ran out, since the last tick.
     pub visits_ended: u64,
+    /// The time in which these visits ended, in milliseconds. It is never shorter than
+    /// `elapsed_ms`. After a long silence it is longer.
+    pub visits_ended_in_ms: u64,
 }
 
 impl VisitorRates {
@@ -64,14 +67,14 @@ impl VisitorRates {
         let earlier_per_s = released_per_s.unwrap_or(asked_per_s);
         let difference =
             measured_per_s.map_or(0.0, |measured_per_s| measured_per_s - earlier_per_s);
+        let ending_per_s = tick.visits_ended as f64 * 1000.0 / tick.visits_ended_in_ms as f64;
         Self {
             asked_u: tick.rate_u,
             released: measured_per_s
                 .map(|_| earlier_per_s + weight * difference)
                 .or(released_per_s),
             variance: (1.0 - weight) * (variance + weight * difference * difference),
-            left_inside: self.left_inside
-                + weight * (tick.visits_ended as f64 / seconds - self.left_inside),
+            left_inside: self.left_inside + weight * (ending_per_s - self.left_inside),
         }
     }
 
@@ -109,6 +112,7 @@ mod tests {
         bound: ReleaseBound::Rate,
         rate_u: 40 * VISITOR_U,
         visits_ended: 30,
+        visits_ended_in_ms: 1000,
     };
 
     fn after(seconds: usize, tick: TickOutcome, flow: VisitorRates) -> VisitorRates {

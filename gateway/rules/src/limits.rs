@@ -70,8 +70,9 @@ pub struct PaceLimits {
     pub demand: Option<SeatDemand>,
 }
 
-/// The rates use the real time since the last tick. If it is longer than this, in milliseconds,
-/// they use the time that the pace counts, which is at most one second.
+/// The rates use the real time since the last tick. If it is longer than this, in milliseconds, the
+/// tick has the weight of the time that the pace counts, which is at most one second. Otherwise one
+/// tick after a long silence would outweigh all seconds before it.
 const SILENCE_MS: i64 = 10_000;
 
 /// The values that one tick leaves for the next. They are stored with the release counter, so that
@@ -191,12 +192,12 @@ impl PaceMemory {
         // The rates need the time that really passed, which may be longer than the time that the
         // pace may count.
         let since_tick_ms = self.went_at.map_or(0, |at| measured.now - at);
-        let since_tick_ms = if since_tick_ms > SILENCE_MS {
-            0
+        let visits_ended_in_ms = elapsed_ms.max(u64::try_from(since_tick_ms).unwrap_or(0));
+        let elapsed_ms = if since_tick_ms > SILENCE_MS {
+            elapsed_ms
         } else {
-            since_tick_ms
+            visits_ended_in_ms
         };
-        let elapsed_ms = elapsed_ms.max(u64::try_from(since_tick_ms).unwrap_or(0));
         if elapsed_ms == 0 {
             return;
         }
@@ -212,6 +213,8 @@ impl PaceMemory {
             bound,
             rate_u: settings.per_s_u,
             visits_ended: visits_ended_since_tick,
+            // The visits ended in the whole silence, however long it was.
+            visits_ended_in_ms,
         });
     }
 
@@ -235,6 +238,8 @@ fn first_valve(settings: &PaceSettings) -> AdaptiveInsideLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pace::VISITOR_U;
+    use crate::room_document::RoomDocument;
 
     #[test]
     fn a_memory_of_an_older_or_newer_version_is_read() {
@@ -250,6 +255,44 @@ mod tests {
         assert_eq!(PaceMemory::parse(&stored.to_string()), memory);
         stored["of_a_newer_version"] = 1.into();
         assert_eq!(PaceMemory::parse(&stored.to_string()), memory);
+    }
+
+    /// Records one tick that is `after_ms` after the last one. `ended` visits have ended so far.
+    fn tick(memory: &mut PaceMemory, now: &mut i64, after_ms: i64, ended: u64) {
+        *now += after_ms;
+        let measured = PaceMeasurements {
+            now: *now,
+            inside: [0; 4],
+            called: 0,
+            entering: 0,
+            show_up: 1.0,
+            done: 0,
+            ended,
+            seats: SeatSupply::default(),
+            reading: HealthReading::default(),
+        };
+        let settings = PaceSettings::from(&RoomDocument::everyday());
+        let counted_ms = u64::try_from(after_ms.min(1_000)).expect("a time");
+        memory.record_tick(0, ReleaseBound::Line, counted_ms, &settings, &measured);
+    }
+
+    #[test]
+    fn visits_that_ended_in_a_silence_are_divided_by_its_whole_length() {
+        for silence_s in [1, 9, 11, 60, 3_600] {
+            let (mut memory, mut now, mut ended) = (PaceMemory::default(), 1_800_000_000_000, 0);
+            for _ in 0..200 {
+                ended += 10;
+                tick(&mut memory, &mut now, 1_000, ended);
+            }
+            ended += 10 * silence_s;
+            let silence_ms = i64::try_from(silence_s * 1_000).expect("a time");
+            tick(&mut memory, &mut now, silence_ms, ended);
+            let ending_u = memory.flow.visits_ending_u();
+            assert!(
+                ending_u.abs_diff(10 * VISITOR_U) < VISITOR_U / 100,
+                "after {silence_s} s of silence: {ending_u}"
+            );
+        }
     }
 
     #[test]

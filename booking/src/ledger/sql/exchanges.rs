@@ -14,6 +14,7 @@ use super::card_limit::over_card_limit;
 use super::exchange_rows::{OpenExchange, exchanged_order, find_open, successor_being_paid};
 use super::order_changes::{self, apply_to_order};
 use super::order_step::{FreedClaims, OrderStep, VoidedTickets};
+use super::outbox::record_finished;
 use super::refunds::{owe_refund, terms_of};
 use super::rows::{Result, corrupt, find_order, items_text, lock_order};
 use super::tickets::{self, issue};
@@ -229,7 +230,8 @@ async fn finish_exchange(
     } else {
         complete_successor(tx, &new, now_ms).await?;
     }
-    issue(tx, &new, now_ms).await
+    issue(tx, &new, now_ms).await?;
+    record_finished(tx, &new).await
 }
 
 /// Records that the exchange is done. Gives the successor all its items, and claims the cells that

@@ -255,6 +255,14 @@ pub(super) async fn seat_rows(
     rows.iter().map(read).collect()
 }
 
+/// Records that the order's visitor has finished buying, for [`finished`].
+pub(super) async fn record_finished(tx: &SqlTransaction, order: &Order) -> Result<()> {
+    let sql = "INSERT INTO finished (show, visitor) VALUES ($1, $2)";
+    let visitor = order.visitor.0;
+    tx.execute(sql, &[&order.show.as_str(), &visitor]).await?;
+    Ok(())
+}
+
 /// Returns visitors whose orders of these shows were ticketed, each with a number above `after`.
 pub(super) async fn finished(
     installation: &Installation,

@@ -12,6 +12,7 @@ use fairgate_model::payments::{PaymentState, ProviderEvent};
 use super::card_limit::over_card_limit;
 use super::exchanges;
 use super::order_changes::apply_to_order;
+use super::outbox::record_finished;
 use super::payment_rows::{close_refunds, find_payment, move_payment};
 use super::rows::{Result, corrupt, lock_order, text};
 use super::tickets::issue;
@@ -172,12 +173,4 @@ pub(super) async fn ticket_if_free(tx: &SqlTransaction, order: Order) -> Result<
     issue(tx, &ticketed.order, now_ms).await?;
     record_finished(tx, &ticketed.order).await?;
     Ok(ticketed.order)
-}
-
-/// Records that the order's visitor has finished buying, for [`super::outbox::finished`].
-async fn record_finished(tx: &SqlTransaction, order: &Order) -> Result<()> {
-    let sql = "INSERT INTO finished (show, visitor) VALUES ($1, $2)";
-    let visitor = order.visitor.0;
-    tx.execute(sql, &[&order.show.as_str(), &visitor]).await?;
-    Ok(())
 }

@@ -6,6 +6,7 @@ use super::*;
 pub(in super::super) const CASES: &[Case] = cases![
     without_a_difference_the_seats_are_swapped_at_once,
     dearer_seats_are_swapped_with_the_capture_and_not_before,
+    a_swap_ends_the_visit_of_the_visitor_who_gets_the_new_seats,
     cheaper_seats_owe_a_refund_of_the_difference,
     only_gained_cells_are_claimed_and_only_lost_cells_are_freed,
     a_successor_that_claims_other_cells_than_its_seats_is_refused,
@@ -73,6 +74,21 @@ async fn dearer_seats_are_swapped_with_the_capture_and_not_before(ledger: Books)
     assert_eq!(record(&ledger, &old).await.order.state, Exchanged);
     assert_eq!(cells(&ledger).await, both_legs(&[4]));
     assert!(owed(&ledger, NOW_MS + 9).await.is_empty());
+}
+
+async fn a_swap_ends_the_visit_of_the_visitor_who_gets_the_new_seats(ledger: Books) {
+    let finished = async || {
+        let finished = ledger.finished(0, vec![show()]).await.expect("readable");
+        finished.len()
+    };
+    let old = bought(&ledger, &[0]).await;
+    assert_eq!(finished().await, 1);
+    let even = exchanged(&ledger, &old, "x", &[(4, 0..2, 1_000)]).await;
+    assert_eq!(finished().await, 2, "the seats are swapped at once");
+    let dearer = exchanged(&ledger, &even, "y", &[(5, 0..2, 1_700)]).await;
+    assert_eq!(finished().await, 2, "the difference is not paid yet");
+    paid(&ledger, &dearer).await;
+    assert_eq!(finished().await, 3);
 }
 
 async fn cheaper_seats_owe_a_refund_of_the_difference(ledger: Books) {

@@ -19,8 +19,8 @@ use super::toll::{NetworkRefusal, TollFor, refusal_of_toll};
 use crate::ledger::{LedgerClaimOutcome, LedgerError, PassRow, PassStopCause};
 use crate::room::{NewcomersTick, Room, RoomRegistry};
 use crate::store::{
-    AdmissionDecision, Claimant, NetworkToll, Place, RecordedPassClaim as WrittenClaim,
-    StoreFailure,
+    AdmissionDecision, Claimant, FailedPassClaim, NetworkToll, Place,
+    RecordedPassClaim as WrittenClaim, StoreFailure,
 };
 
 /// The pause before a claim is sent to the store again, if the store did not take it.
@@ -182,7 +182,12 @@ async fn write_claim(
             count_inside(&rooms, &room, claimed).await;
         }
         (_, AdmissionDecision::Let { first }) => {
-            let undone = rooms.store().undo_admission(room.id(), rank, first).await;
+            let failed = FailedPassClaim {
+                number,
+                rank,
+                first,
+            };
+            let undone = rooms.store().undo_admission(room.id(), failed).await;
             if let Err(error) = undone {
                 log_failed_try!(
                     error,

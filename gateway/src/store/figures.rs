@@ -79,6 +79,17 @@ pub struct RecordedPassClaim {
     pub exp_s: i64,
 }
 
+/// A claim that could not be written, although its visitor was admitted.
+#[derive(Debug, Clone, Copy)]
+pub struct FailedPassClaim {
+    /// The join number.
+    pub number: u64,
+    /// The rank that has a reservation.
+    pub rank: u64,
+    /// The value in [`AdmissionDecision::Let`].
+    pub first: bool,
+}
+
 /// The request for the figures of a tick.
 #[derive(Debug, Clone)]
 pub struct TickFiguresRequest {

@@ -17,8 +17,8 @@ use fairgate_base::retry::BackgroundError;
 use fairgate_pass::{Digest, Holder};
 
 pub use figures::{
-    AdmissionDecision, CalledRanks, Claimant, RecordedPassClaim, RoomCounts, TickCarryover,
-    TickEnd, TickFigures, TickFiguresRequest,
+    AdmissionDecision, CalledRanks, Claimant, FailedPassClaim, RecordedPassClaim, RoomCounts,
+    TickCarryover, TickEnd, TickFigures, TickFiguresRequest,
 };
 pub use memory::MemoryRoomStore;
 pub use place::{
@@ -204,9 +204,10 @@ pub trait RoomStore: Send + Sync + 'static {
         room: &str,
         claimed: RecordedPassClaim,
     ) -> Result<bool, StoreFailure>;
-    /// Undoes the admission of a rank whose claim could not be written. `first` is the value in
-    /// [`AdmissionDecision::Let`].
-    async fn undo_admission(&self, room: &str, rank: u64, first: bool) -> Result<(), StoreFailure>;
+    /// Undoes an admission whose claim could not be written. If the claim was for the visitor's
+    /// first pass, the visitor is expected as before, unless the visitor has left.
+    async fn undo_admission(&self, room: &str, failed: FailedPassClaim)
+    -> Result<(), StoreFailure>;
     /// Notes that these holders have ticketed orders, so that they no longer count as inside.
     /// `cursor` is how far booking's finished orders have been read. Calling again is harmless.
     async fn mark_ticketed(

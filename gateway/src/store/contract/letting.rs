@@ -15,6 +15,15 @@ fn claimant(number: u64, now: i64) -> Claimant {
     }
 }
 
+/// Builds a failed claim of the first pass of a number. The number's rank is the number itself.
+fn failed(number: u64) -> FailedPassClaim {
+    FailedPassClaim {
+        number,
+        rank: number,
+        first: true,
+    }
+}
+
 /// Builds the end of a tick that counts from `since` to `until` and calls the given ranks. The
 /// visitors of the `away` ranks are not expected to come.
 fn tick(since: i64, until: i64, called: std::ops::Range<u64>, away: &[u64]) -> TickEnd {
@@ -101,7 +110,7 @@ pub(super) async fn an_admission_ends_when_its_claim_is_written_or_when_it_is_un
         "a second tab of a visitor who is being admitted is admitted, too"
     );
     assert_eq!(enter(2, 1100).await, AdmissionDecision::Wait);
-    store.undo_admission("r", 0, true).await.unwrap();
+    store.undo_admission("r", failed(0)).await.unwrap();
     assert_eq!(
         enter(2, 1200).await,
         AdmissionDecision::Let { first: true },
@@ -154,7 +163,7 @@ pub(super) async fn a_claim_that_is_undone_never_takes_back_another_visit(
         exp_s: 100,
     };
     assert!(store.note_claim("r", claim).await.unwrap());
-    store.undo_admission("r", 0, true).await.unwrap();
+    store.undo_admission("r", failed(0)).await.unwrap();
     let leaving = StoreLeaveRequest {
         rank: Some(1),
         ..leaving(1, 0)
@@ -165,7 +174,7 @@ pub(super) async fn a_claim_that_is_undone_never_takes_back_another_visit(
         AdmissionDecision::Wait,
         "a visitor who has left is not admitted"
     );
-    store.undo_admission("r", 1, true).await.unwrap();
+    store.undo_admission("r", failed(1)).await.unwrap();
     let seen = figures(store.as_ref(), 1200, &[]).await;
     assert_eq!(
         (seen.counts.inside, seen.entering, seen.expected),
@@ -175,6 +184,29 @@ pub(super) async fn a_claim_that_is_undone_never_takes_back_another_visit(
     assert!(
         (later.show_up - 21.0 / 24.0).abs() < 1e-9,
         "one of four came: {}",
+        later.show_up
+    );
+}
+
+pub(super) async fn a_visitor_who_leaves_during_a_claim_that_fails_is_not_expected(
+    Pair { store, .. }: Pair,
+) {
+    join_visitors(store.as_ref(), 4).await;
+    store.end_tick("r", tick(0, 1000, 0..4, &[])).await.unwrap();
+    let entered = store.admit_claimant("r", claimant(1, 1100)).await.unwrap();
+    assert_eq!(entered, AdmissionDecision::Let { first: true });
+    let leaving = StoreLeaveRequest {
+        rank: Some(1),
+        ..leaving(1, 1150)
+    };
+    store.leave("r", leaving).await.unwrap();
+    store.undo_admission("r", failed(1)).await.unwrap();
+    let seen = figures(store.as_ref(), 1200, &[]).await;
+    assert_eq!((seen.entering, seen.expected), (0, 3));
+    let later = figures(store.as_ref(), 6001, &[]).await;
+    assert!(
+        (later.show_up - 20.0 / 24.0).abs() < 1e-9,
+        "none of four came: {}",
         later.show_up
     );
 }

@@ -24,9 +24,9 @@ use rand::{RngExt, SeedableRng};
 use wishes::*;
 
 use super::{
-    AdmissionDecision, CalledRanks, Claimant, NetworkToll, PresentedPlace, PresentedPlaceStatus,
-    RecordedPassClaim, RoomStore, StoreFreezeOutcome, StoreJoinRefusal, StoreJoinRequest,
-    StoreLeaveRequest, TickCarryover, TickEnd, TickFigures, TickFiguresRequest,
+    AdmissionDecision, CalledRanks, Claimant, FailedPassClaim, NetworkToll, PresentedPlace,
+    PresentedPlaceStatus, RecordedPassClaim, RoomStore, StoreFreezeOutcome, StoreJoinRefusal,
+    StoreJoinRequest, StoreLeaveRequest, TickCarryover, TickEnd, TickFigures, TickFiguresRequest,
 };
 use crate::ledger::{LineFreeze, ReleaseRow, RoomAuditEntry, RoomChangeOutcome, RoomLedger};
 use fairgate_rules::pace::VISITOR_U;
@@ -117,6 +117,7 @@ fn every_case<'a>() -> Vec<Case<'a>> {
         many_claims_at_once_admit_no_more_visitors_than_may_be_inside,
         an_admission_ends_when_its_claim_is_written_or_when_it_is_undone_or_lapses,
         a_claim_that_is_undone_never_takes_back_another_visit,
+        a_visitor_who_leaves_during_a_claim_that_fails_is_not_expected,
         a_visitor_who_was_away_when_called_is_admitted_by_the_pace,
         a_called_visitor_is_expected_until_they_come_or_leave_or_the_window_ends,
         if_two_ticks_begin_together_only_the_first_to_end_stores_its_accounts,

@@ -16,9 +16,9 @@ use super::presence::LinePresence;
 use super::wishes::LineWishes;
 use crate::ledger::{NetworkKeys, StoredLine};
 use crate::store::{
-    AdmissionDecision, Claimant, NumberSet, Place, PresentedPlaceStatus, RecordedPassClaim,
-    RoomCounts, StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures, TickFiguresRequest,
-    TollRefusal,
+    AdmissionDecision, Claimant, FailedPassClaim, NumberSet, Place, PresentedPlaceStatus,
+    RecordedPassClaim, RoomCounts, StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures,
+    TickFiguresRequest, TollRefusal,
 };
 
 /// The result of a join in memory, before the join is in the ledger.
@@ -250,8 +250,7 @@ impl RoomLine {
             return AdmissionDecision::HasLivePass;
         }
         // The visitor may have left since the place was read.
-        let slot = self.slots.get(index(claimant.number));
-        if rank >= claimant.released || slot.is_some_and(|slot| !slot.has_visitor) {
+        if rank >= claimant.released || self.has_left(claimant.number) {
             return AdmissionDecision::Wait;
         }
         if let Err(refusal) = self.networks.check(&claimant.toll, now) {
@@ -278,8 +277,17 @@ impl RoomLine {
         }
     }
 
-    pub(super) fn undo_admission(&mut self, rank: u64, first: bool) {
-        self.cohorts.entry_failed(rank, first);
+    fn has_left(&self, number: u64) -> bool {
+        let slot = self.slots.get(index(number));
+        slot.is_some_and(|slot| !slot.has_visitor)
+    }
+
+    pub(super) fn undo_admission(&mut self, failed: FailedPassClaim) {
+        self.cohorts.entry_failed(failed.rank, failed.first);
+        // The visitor may have left while the claim was being written.
+        if self.has_left(failed.number) {
+            self.cohorts.note_departure(failed.rank);
+        }
     }
 
     pub(super) fn tick_figures(&mut self, request: TickFiguresRequest) -> TickFigures {

@@ -26,10 +26,11 @@ use crate::ledger::{
     NetworkEpoch, NetworkKeys, RoomAuditEntry, RoomChangeOutcome, RoomLedger,
 };
 use crate::store::{
-    AdmissionDecision, Claimant, NumberSet, Place, PresentedPlace, PresentedPlaceStatus,
-    RecordedPassClaim, RoomCounts, RoomStore, SingleUseId, StoreFailure, StoreFreezeOutcome,
-    StoreJoinRefusal, StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures,
-    TickFiguresRequest, WaitRequest, WaitReservation, WishChanges, WishCursor, WishList,
+    AdmissionDecision, Claimant, FailedPassClaim, NumberSet, Place, PresentedPlace,
+    PresentedPlaceStatus, RecordedPassClaim, RoomCounts, RoomStore, SingleUseId, StoreFailure,
+    StoreFreezeOutcome, StoreJoinRefusal, StoreJoinRequest, StoreLeaveRequest, TickEnd,
+    TickFigures, TickFiguresRequest, WaitRequest, WaitReservation, WishChanges, WishCursor,
+    WishList,
 };
 
 /// The incarnation of every room in this store. The ledger has every number before its visitor gets
@@ -341,8 +342,12 @@ impl RoomStore for MemoryRoomStore {
         Ok(self.room_line(room)?.lock().note_claim(&claimed))
     }
 
-    async fn undo_admission(&self, room: &str, rank: u64, first: bool) -> Result<(), StoreFailure> {
-        self.room_line(room)?.lock().undo_admission(rank, first);
+    async fn undo_admission(
+        &self,
+        room: &str,
+        failed: FailedPassClaim,
+    ) -> Result<(), StoreFailure> {
+        self.room_line(room)?.lock().undo_admission(failed);
         Ok(())
     }
 

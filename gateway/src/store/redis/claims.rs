@@ -12,7 +12,7 @@ use super::read;
 use super::scripts::{
     AdmitClaimantScript, MarkTicketedScript, NotePassClaimScript, UndoAdmissionScript,
 };
-use crate::store::{AdmissionDecision, Claimant, RecordedPassClaim, StoreFailure};
+use crate::store::{AdmissionDecision, Claimant, FailedPassClaim, RecordedPassClaim, StoreFailure};
 
 /// Runs the scripts of admissions, claims and ticketed orders.
 pub struct ClaimTransitions {
@@ -74,16 +74,16 @@ impl ClaimTransitions {
         Ok(reply.as_integer()? == 1)
     }
 
-    /// Undoes the admission of a rank whose claim could not be written.
+    /// Undoes an admission whose claim could not be written.
     pub async fn undo_admission(
         &self,
         room: &str,
-        rank: u64,
-        first: bool,
+        failed: FailedPassClaim,
     ) -> Result<(), StoreFailure> {
         let script = UndoAdmissionScript {
-            rank,
-            is_first: first,
+            number: failed.number,
+            rank: failed.rank,
+            is_first: failed.first,
         };
         self.scripts
             .run(room, &self.lives.last_known_life(room)?, script)

@@ -47,10 +47,11 @@ use crate::ledger::{
     LedgerError, NetworkEpoch, NetworkKeys, RoomAuditEntry, RoomChangeOutcome, RoomLedger,
 };
 use crate::store::{
-    AdmissionDecision, Claimant, NumberSet, Place, PresentedPlace, PresentedPlaceStatus,
-    RecordedPassClaim, RoomCounts, RoomStore, SingleUseId, StoreFailure, StoreFreezeOutcome,
-    StoreJoinRefusal, StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures,
-    TickFiguresRequest, WaitRequest, WaitReservation, WishChanges, WishCursor, WishList,
+    AdmissionDecision, Claimant, FailedPassClaim, NumberSet, Place, PresentedPlace,
+    PresentedPlaceStatus, RecordedPassClaim, RoomCounts, RoomStore, SingleUseId, StoreFailure,
+    StoreFreezeOutcome, StoreJoinRefusal, StoreJoinRequest, StoreLeaveRequest, TickEnd,
+    TickFigures, TickFiguresRequest, WaitRequest, WaitReservation, WishChanges, WishCursor,
+    WishList,
 };
 
 /// Why a store was not opened.
@@ -262,8 +263,12 @@ impl RoomStore for RedisRoomStore {
         self.parts.claims.note_claim(room, claimed).await
     }
 
-    async fn undo_admission(&self, room: &str, rank: u64, first: bool) -> Result<(), StoreFailure> {
-        self.parts.claims.undo_admission(room, rank, first).await
+    async fn undo_admission(
+        &self,
+        room: &str,
+        failed: FailedPassClaim,
+    ) -> Result<(), StoreFailure> {
+        self.parts.claims.undo_admission(room, failed).await
     }
 
     async fn mark_ticketed(

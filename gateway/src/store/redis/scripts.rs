@@ -322,8 +322,9 @@ redis_scripts! {
         [called]: CalledRanksRecord,
     }
 
-    /// Undoes the admission of a rank whose claim could not be written.
+    /// Undoes an admission whose claim could not be written.
     pub struct UndoAdmissionScript = undo_admission [cohorts] {
+        number: u64,
         rank: u64,
         is_first: bool,
     }

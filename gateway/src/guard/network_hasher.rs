@@ -68,6 +68,19 @@ impl NetworkHasher {
             .collect()
     }
 
+    /// Returns the key of the visitor's own network in the ticket of a wait. It never changes,
+    /// because a ticket expires by itself. All visitors whose networks are not counted share one
+    /// key.
+    #[must_use]
+    pub fn ticket_key(&self, room: &str, network: ClientNetwork) -> NetworkKey {
+        if network.is_direct_loopback() {
+            return NetworkKey::default();
+        }
+        let own = network.with_wider().into_iter().next();
+        let (bits, prefix) = own.unwrap_or_default();
+        self.key(room, NetworkEpoch::LASTING, bits, prefix)
+    }
+
     /// Returns a name of the network for logs. Whoever reads the logs learns no address, but can
     /// tell one network from another.
     #[must_use]

@@ -15,7 +15,7 @@ use crate::challenge::{
     WorkChallenge, WorkChallenger,
 };
 use crate::guard::GuardRefusal;
-use crate::ledger::{NetworkKey, NetworkKeys};
+use crate::ledger::NetworkKeys;
 use crate::room::Room;
 use crate::store::{
     NetworkToll, SingleUseId, StoreFailure, TollRefusal, WaitRequest, WaitReservation,
@@ -153,10 +153,7 @@ impl WaitingLine {
         let paid = match payer.solution {
             None if demand.challenge => return Err(NetworkRefusal::ChallengeMissing),
             None => None,
-            Some(solution) => Some(
-                self.check_solution(room, payer, keys, solution, now)
-                    .await?,
-            ),
+            Some(solution) => Some(self.check_solution(room, payer, solution, now).await?),
         };
         let proof = paid.map_or(JoinProof::None, |(proof, _)| proof);
         Ok(NetworkToll {
@@ -173,12 +170,12 @@ impl WaitingLine {
         &self,
         room: &Room,
         payer: TollPayer<'_>,
-        keys: NetworkKeys,
         solution: &str,
         now: i64,
     ) -> Result<(JoinProof, SingleUseId), NetworkRefusal> {
         if WaitTickets::is_ticket(solution) {
-            let solved = self.waits.verify(room.id(), own_key(keys), solution, now)?;
+            let own = self.hasher.ticket_key(room.id(), payer.network);
+            let solved = self.waits.verify(room.id(), own, solution, now)?;
             return Ok((JoinProof::Work(WorkLevel::LAST), solved));
         }
         let provider = room.row().document.challenge.provider();
@@ -214,7 +211,7 @@ impl WaitingLine {
         // All who wait in the widest network share one queue. Otherwise a bot with many small
         // networks would wait in all of them at once.
         let queue = keys.as_slice().last().copied().unwrap_or_default();
-        let network_key = own_key(keys);
+        let network_key = self.hasher.ticket_key(room.id(), network);
         let wait = WaitRequest {
             network: queue,
             takes_ms: i64::try_from(WorkLevel::LAST.phone_s() * 1000).unwrap_or(i64::MAX),
@@ -298,12 +295,6 @@ fn network_full_refusal(room: &Room) -> NetworkRefusal {
         Some(_) => NetworkRefusal::FullUnchecked,
         None => NetworkRefusal::Full,
     }
-}
-
-/// Returns the key of the visitor's own network. All visitors whose networks are not counted share
-/// one key.
-fn own_key(keys: NetworkKeys) -> NetworkKey {
-    keys.as_slice().first().copied().unwrap_or_default()
 }
 
 /// Turns the store's refusal into the refusal that the visitor gets.

@@ -1,8 +1,15 @@
 //! Tests the waits that replace work for browsers without scripts.
 
+use fairgate_base::clock::Clock;
+use fairgate_pass::VOID;
+use gateway::challenge::ChallengeRefusal;
+use gateway::line::{NetworkRefusal, TollFor, TollPayer};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
 use serde_json::json;
 
 use crate::actors::behind_a_proxy;
+use crate::support::node::Node;
 use crate::support::{Gateway, TestAnswer};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -89,4 +96,35 @@ async fn waits_are_bounded_for_an_address_and_for_all_around_it() {
         .and_then(|n| n.parse().ok())
         .expect("a number");
     assert!(seconds <= 15, "{seconds}");
+}
+
+#[tokio::test]
+async fn a_wait_in_a_room_without_an_end_counts_beyond_midnight() {
+    let data = tempfile::tempdir().expect("a folder");
+    let clock = Clock::standing_at("2027-01-10T23:59:50Z".parse().expect("a moment"));
+    let node = Node::start(data.path(), clock.clone()).await;
+    let (line, room) = (&node.line, node.everyday());
+    let (own, other) = ("192.0.2.7:5000", "192.0.2.8:5000");
+    let rng = &mut StdRng::seed_from_u64(1);
+    let begun = line.begin_wait(&room, node.network(own), clock.now_ms(), rng);
+    let wait = begun.await.expect("a wait");
+    assert_eq!(wait.ready_at, clock.now_ms() + 15_000, "on the next day");
+    let toll = async |peer, now| {
+        let payer = TollPayer {
+            holder: VOID,
+            solution: Some(&wait.ticket),
+            network: node.network(peer),
+        };
+        line.toll(&room, TollFor::Join, payer, now).await
+    };
+    let early = toll(own, wait.ready_at - 1).await.map(drop);
+    let ready_at = wait.ready_at;
+    assert_eq!(early, Err(ChallengeRefusal::NotYet { ready_at }.into()));
+    let paid = toll(own, ready_at).await.expect("it counts");
+    assert!(paid.solved.is_some());
+    let taken = toll(other, ready_at).await.map(drop);
+    assert_eq!(
+        taken,
+        Err(NetworkRefusal::from(ChallengeRefusal::ForAnother))
+    );
 }

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses its own part of the harness")]
 
 pub mod bare;
+pub mod node;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

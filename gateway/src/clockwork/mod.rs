@@ -1,7 +1,6 @@
 //! The loop of one room. It checks the phase and the draw five times a second, releases ranks once
 //! a second, and writes a sample every five or ten seconds. A nudge causes an extra beat with a
-//! release. Every beat starts from stored data. If a beat fails, the next beat does its work. A
-//! sample is an exception: if the ledger did not take it, this node does not write it again.
+//! release. Every beat starts from stored data. If a beat fails, the next beat does its work.
 
 mod drawing;
 mod forgetting;
@@ -18,7 +17,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use crate::ledger::RoomSample;
+use crate::ledger::{LedgerError, RoomLedger, RoomSample};
 use crate::line::release;
 use crate::push::hub::{RoomSocketHub, RoomSocketHubs};
 use crate::room::{Room, RoomRegistry};
@@ -49,7 +48,7 @@ struct RoomLoopState {
     reported_at: Option<Instant>,
     /// When the next release is due.
     next_release: Instant,
-    /// When the newest sample was due, in milliseconds since the epoch.
+    /// The time of the newest sample that needs no writing, in milliseconds since the epoch.
     sampled_ms: i64,
     shows: Vec<String>,
     /// When the room's shows were last looked up.
@@ -160,13 +159,12 @@ async fn one_beat(
     if due || nudged {
         hub.announce_line(room, now);
     }
-    if due && sample_time(room, now) > state.sampled_ms {
-        state.sampled_ms = sample_time(room, now);
-        rooms.ledger().sample(room.id(), sample(room, now)).await?;
-    }
     if due {
+        let sampled = write_sample(rooms.ledger(), room, &mut state.sampled_ms, now).await;
+        // Places are ended and networks are forgotten even if the sample was not written.
         state.stopper.stop_some(rooms, room, now).await?;
         state.forgetter.forget_some(rooms, room, now).await?;
+        sampled?;
     }
     Ok(())
 }
@@ -244,8 +242,25 @@ async fn fetch_pulse(
     Ok(Some(pulse))
 }
 
+/// Writes the newest sample that is due at `now`, if its time is after `sampled_ms`. If the ledger
+/// does not take the sample, `sampled_ms` stays, so that the next release writes it.
+async fn write_sample(
+    ledger: &RoomLedger,
+    room: &Room,
+    sampled_ms: &mut i64,
+    now: i64,
+) -> Result<(), LedgerError> {
+    let sample = sample(room, now);
+    if sample.at_ms > *sampled_ms {
+        ledger.sample(room.id(), sample).await?;
+        *sampled_ms = sample.at_ms;
+    }
+    Ok(())
+}
+
 /// Returns the time of the newest sample that is due at `now`. Samples of all nodes have the same
-/// times, and each is taken within a second after its time.
+/// times. Each is taken within a second after its time, or a few seconds later if a release or the
+/// ledger failed.
 fn sample_time(room: &Room, now: i64) -> i64 {
     let row = room.row();
     let draw_at = row.facts.draw_called_at.unwrap_or(row.document.draw_at);
@@ -282,7 +297,48 @@ fn sample(room: &Room, now: i64) -> RoomSample {
 
 #[cfg(test)]
 mod tests {
+    use fairgate_databases::{Installation, SqliteDatabase};
+    use fairgate_rules::phase::RoomFacts;
+    use fairgate_rules::room_document::RoomDocument;
+
     use super::*;
+    use crate::ledger::{DrawSecret, ReleaseRow, RoomRow};
+    use crate::room::DrawState;
+
+    #[tokio::test]
+    async fn a_sample_that_the_ledger_did_not_take_is_written_by_the_next_release() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let open = async || {
+            let file = SqliteDatabase::open(&folder.path().join("ledger.db"));
+            let file = Installation::File(file.expect("the file opens"));
+            let ledger = RoomLedger::open(file.clone()).await.expect("it migrates");
+            (file, ledger)
+        };
+        let (file, closed) = open().await;
+        let row = RoomRow {
+            room: "r".into(),
+            document: RoomDocument::everyday(),
+            facts: RoomFacts::default(),
+            version: 1,
+            secret: DrawSecret([1; 32]),
+            created_at: 0,
+        };
+        let draw = DrawState::restore(&closed, &row).await.expect("no draw");
+        let room = Room::new(row, draw, ReleaseRow::default());
+        file.close().await.expect("it closes");
+        let mut sampled_ms = 1_800_000_000_000;
+        let due_ms = sampled_ms + SAMPLE_EVERY_MS;
+        let refused = write_sample(&closed, &room, &mut sampled_ms, due_ms).await;
+        assert!(refused.is_err());
+        let (_file, ledger) = open().await;
+        for now in [due_ms + 1_000, due_ms + 2_000] {
+            let written = write_sample(&ledger, &room, &mut sampled_ms, now).await;
+            written.expect("it is written");
+        }
+        let samples = ledger.samples("r").await.expect("samples");
+        let times: Vec<i64> = samples.iter().map(|sample| sample.at_ms).collect();
+        assert_eq!(times, [due_ms]);
+    }
 
     #[test]
     fn samples_come_more_often_in_the_first_minutes_of_a_sale() {

@@ -12,8 +12,8 @@ use fairgate_simulation::forecast::{
     RunningFigures, RunningSale, SaleForecast, SoldOutForecast, forecast,
 };
 use fairgate_simulation::sale::PlannedRoom;
+use parking_lot::Mutex;
 use serde::Serialize;
-use tokio::sync::Mutex;
 
 use crate::ledger::RoomSample;
 use crate::room::RoomRegistry;
@@ -89,10 +89,14 @@ type RoomForecasts = BTreeMap<i64, Option<MadeForecast>>;
 /// The forecasts that this node has made, by room.
 #[derive(Clone, Default)]
 pub struct MadeForecasts {
-    rooms: Arc<Mutex<HashMap<String, RoomForecasts>>>,
+    rooms: Arc<Mutex<HashMap<String, Arc<tokio::sync::Mutex<RoomForecasts>>>>>,
 }
 
 impl MadeForecasts {
+    fn of_room(&self, room: &str) -> Arc<tokio::sync::Mutex<RoomForecasts>> {
+        Arc::clone(self.rooms.lock().entry(room.to_owned()).or_default())
+    }
+
     /// Makes the forecasts of a room that are still missing, and returns all of its forecasts.
     pub async fn report(
         &self,
@@ -104,9 +108,11 @@ impl MadeForecasts {
         let Some(sale) = SaleSamples::of(&row.document, &row.facts, samples) else {
             return ForecastReport::default();
         };
-        // While this call has the lock, no other call makes the same forecasts.
-        let mut all = self.rooms.lock().await;
-        let made = all.entry(room.id().to_owned()).or_default();
+        let of_room = self.of_room(room.id());
+        // While this call has the lock, no other call makes the same forecasts. Reports of other
+        // rooms do not wait for it.
+        let mut made = of_room.lock().await;
+        sale.forget_earlier(&mut made);
         let due = sale.due();
         let missing = due.iter().rev().filter(|at| !made.contains_key(at));
         let missing: Vec<i64> = missing.take(MADE_AT_ONCE_MAX).copied().collect();
@@ -120,7 +126,7 @@ impl MadeForecasts {
             // The task fails only if it panics. The next report tries again.
             made.extend(new.await.unwrap_or_default());
         }
-        sale.build_report(made, &due, row.facts.paused)
+        sale.build_report(&made, &due, row.facts.paused)
     }
 }
 
@@ -214,6 +220,11 @@ impl SaleSamples {
         due
     }
 
+    /// Forgets the forecasts from before the samples. No report shows them any more.
+    fn forget_earlier(&self, made: &mut RoomForecasts) {
+        *made = made.split_off(&self.began_at);
+    }
+
     /// Makes a forecast from the samples up to the time `at`.
     fn forecast(&self, room: &PlannedRoom, hold_s: u32, at: i64) -> Option<MadeForecast> {
         let known = self.samples.iter().take_while(|sample| sample.at_ms <= at);
@@ -294,104 +305,4 @@ impl RoomForecast {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const BEGAN_AT: i64 = 1_800_000_000_000;
-
-    /// Returns the samples of a sale. Ten visitors a second are called, and all enter. Half of them
-    /// buy two seats 20 s later.
-    fn samples(seats: u64) -> Vec<RoomSample> {
-        let at = |second: u64| {
-            let done = (5 * second.saturating_sub(20)).min(seats / 2);
-            RoomSample {
-                at_ms: BEGAN_AT + 1_000 * i64::try_from(second).expect("a time"),
-                joined: 10_000,
-                waiting: 10_000 - 10 * second,
-                released: 10 * second,
-                claimed: 10 * second,
-                done,
-                free: seats - 2 * done,
-                sold: 2 * done,
-                ..RoomSample::default()
-            }
-        };
-        (0..=30).map(|ten| at(10 * ten)).collect()
-    }
-
-    fn document() -> RoomDocument {
-        RoomDocument {
-            method: LineMethod::Draw,
-            draw_at: BEGAN_AT + 3_000,
-            per_s: 10.0,
-            max_inside: 5_000,
-            pass_s: 60,
-            ..RoomDocument::everyday()
-        }
-    }
-
-    fn sale(seats: u64) -> SaleSamples {
-        SaleSamples::of(&document(), &RoomFacts::default(), &samples(seats)).expect("it began")
-    }
-
-    fn forecasts(sale: &SaleSamples) -> RoomForecasts {
-        let room = planned_room(&document(), sale.began_at);
-        let due = sale.due().into_iter();
-        due.map(|at| (at, sale.forecast(&room, 60, at))).collect()
-    }
-
-    #[test]
-    fn a_sale_begins_with_its_draw_and_a_long_one_is_forecast_once_a_minute() {
-        let sale = sale(4_000);
-        assert_eq!(sale.began_at, BEGAN_AT + 3_000);
-        let due = sale.due();
-        // A sample comes every ten seconds, and the sale begins three seconds after the first.
-        let since_s = due.iter().map(|at| (at - sale.began_at) / 1_000);
-        assert_eq!(since_s.collect::<Vec<_>>(), [67, 127, 187, 247]);
-        let told = sale.build_report(&forecasts(&sale), &sale.due(), false);
-        let newest = told.forecast.expect("it is running");
-        assert_eq!(newest.made_at, rfc3339(BEGAN_AT + 250_000));
-        let times = newest.sold_out_at.expect("all will be sold");
-        assert!(times.p10 <= times.p50 && times.p50 <= times.p90);
-        assert_eq!(told.earlier_forecasts.len(), 3);
-        assert_eq!(told.sold_out_at, None);
-        assert!(
-            told.earlier_forecasts
-                .iter()
-                .all(|one| one.off_by_s.is_none())
-        );
-        let paused = sale.build_report(&forecasts(&sale), &sale.due(), true);
-        assert_eq!(paused.forecast, None);
-    }
-
-    #[test]
-    fn when_everything_is_sold_earlier_forecasts_are_compared_with_the_time() {
-        let sale = sale(1_000);
-        let since_s = sale
-            .due()
-            .into_iter()
-            .map(|at| (at - sale.began_at) / 1_000);
-        let short: Vec<i64> = since_s.collect();
-        assert!(
-            short.windows(2).any(|pair| pair[1] - pair[0] == 10),
-            "{short:?}"
-        );
-        let told = sale.build_report(&forecasts(&sale), &sale.due(), false);
-        assert_eq!(told.forecast, None);
-        assert_eq!(told.sold_out_at, Some(rfc3339(BEGAN_AT + 120_000)));
-        let off = told.earlier_forecasts.iter().filter_map(|one| one.off_by_s);
-        assert!(off.count() > 3);
-    }
-
-    #[test]
-    fn a_room_without_a_line_or_before_its_sale_is_not_forecast() {
-        let facts = RoomFacts::default();
-        let open = RoomDocument {
-            method: LineMethod::Open,
-            ..document()
-        };
-        assert!(SaleSamples::of(&open, &facts, &samples(100)).is_none());
-        assert!(SaleSamples::of(&document(), &facts, &samples(100)[..1]).is_none());
-        assert!(SaleSamples::of(&document(), &facts, &[]).is_none());
-    }
-}
+mod tests;

@@ -3,12 +3,17 @@
 
 use std::collections::{HashMap, HashSet};
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::history::{HistoryFrameBody, HistoryOperation};
 use super::oracle::{self, Bytes32, VOID};
 use super::report::{Findings, Invariant};
 use super::timeline::RunTimeline;
+
+/// A place counts as given before the freeze if its visitor had the answer this long before
+/// `frozen_at`, in milliseconds. The clocks of the swarm and of the server may differ a little.
+const BEFORE_FREEZE_MS: f64 = 1_000.0;
 
 /// A draw as it was published.
 pub struct ObservedDraw<'a> {
@@ -56,6 +61,9 @@ pub fn judge(
     check_ranks(&told, &left, ranks.as_deref(), findings);
     if let Some(leaves) = published.and_then(|published| published.leaves) {
         check_leaves(timeline, &told, &left, leaves, findings);
+    }
+    if let Some(published) = published.filter(|_| by_draw) {
+        check_nobody_is_left_out(timeline, published.record, findings);
     }
 }
 
@@ -150,15 +158,17 @@ fn check(published: &ObservedDraw<'_>, findings: &mut Findings) -> Option<Vec<u6
     if oracle::commitment(&secret) != commitment {
         wrong("the secret is not the one that was announced");
     }
-    let follows = oracle::seed(&secret, n, &root, &beacon);
+    // The leaves are counted. The server's own count is used only if the leaves were not fetched.
+    let holders = published.leaves.map(holders);
+    let counted = holders.as_ref().map_or(n, |holders| holders.len() as u64);
+    if counted != n {
+        wrong(&format!("{counted} leaves, and n is {n}"));
+    }
+    let follows = oracle::seed(&secret, counted, &root, &beacon);
     if follows != seed {
         wrong("the seed does not follow from secret, n, root and beacon");
     }
-    if let Some(leaves) = published.leaves {
-        let holders = holders(leaves);
-        if holders.len() as u64 != n {
-            wrong(&format!("{} leaves, and n is {n}", holders.len()));
-        }
+    if let Some(holders) = holders {
         if oracle::root(&holders) != root {
             wrong("the root does not follow from the leaves");
         }
@@ -174,12 +184,43 @@ fn check(published: &ObservedDraw<'_>, findings: &mut Findings) -> Option<Vec<u6
             wrong("a holder has two numbers");
         }
     }
-    let line = oracle::line(&follows, n);
+    let line = oracle::line(&follows, counted);
     let mut ranks = vec![0; line.len()];
     for (rank, number) in (0..).zip(&line) {
         ranks[usize::try_from(*number).expect("below a length")] = rank;
     }
     Some(ranks)
+}
+
+/// Checks that the draw contains every number that a visitor got before the freeze. Without this
+/// check, a server could leave visitors out of the draw, so that they keep their numbers as ranks.
+/// A fault may have moved a clock or lost a place, so numbers from before a fault are not checked.
+fn check_nobody_is_left_out(timeline: &RunTimeline<'_>, record: &Value, findings: &mut Findings) {
+    let frozen: Option<Timestamp> = record["frozen_at"].as_str().and_then(|at| at.parse().ok());
+    let (Some(frozen), Some(n)) = (frozen, record["n"].as_u64()) else {
+        return findings.add(Invariant::Draw, || {
+            "the published draw: n or frozen_at is missing or unreadable".to_owned()
+        });
+    };
+    let frozen_ms = frozen.as_millisecond() as f64;
+    for call in timeline.history.calls.iter().filter(|call| call.done()) {
+        let HistoryOperation::Join {
+            number: Some(number),
+            ..
+        } = call.op
+        else {
+            continue;
+        };
+        let is_early = call.done_ms + BEFORE_FREEZE_MS < frozen_ms;
+        if is_early && number >= n && !timeline.history.disturbed_within(call.done_ms, frozen_ms) {
+            findings.add(Invariant::Draw, || {
+                format!(
+                    "line {}: visitor {} got number {number} before the freeze, and only the numbers below {n} were drawn",
+                    call.line, call.visitor
+                )
+            });
+        }
+    }
 }
 
 fn holders(leaves: &[u8]) -> Vec<Bytes32> {

@@ -460,6 +460,11 @@ plants! {
             told["rank"] = Value::Null;
         }
     };
+    Draw "a visitor who joined before the freeze is not in the draw" |run| {
+        let join = run.call_of(9, "join");
+        join["sent_ms"] = json!(at(1.0));
+        join["done_ms"] = json!(at(1.05));
+    };
     Draw "a number belongs to another holder" |run| run.call_of(4, "join")["holder"] = json!("ff".repeat(32));
 
     Released "a visitor got a pass before its rank was released" |run| {

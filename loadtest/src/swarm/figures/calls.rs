@@ -266,8 +266,8 @@ impl OperationStats {
 }
 
 /// Divides the time from `start_ms` to `end_ms` into windows of `step_s` seconds. Returns the
-/// `quantile` of the latencies of each window, or `None` for a window without an answer. The last
-/// window contains `end_ms`.
+/// `quantile` of the latencies of each window, or `None` for a window without an answer. There is
+/// at least one window. The last one may end after `end_ms`, but begins before it.
 pub fn by_window(
     samples: &[(f64, f64)],
     start_ms: f64,
@@ -280,11 +280,15 @@ pub fn by_window(
         clippy::cast_sign_loss,
         reason = "a run has some hundreds of windows, and times before it are left out"
     )]
-    let window = |at_ms: f64| ((at_ms - start_ms) / (step_s * 1e3)) as usize;
-    let mut windows: Vec<Vec<f64>> = vec![Vec::new(); window(end_ms.max(start_ms)) + 1];
+    let floor = |windows: f64| windows as usize;
+    let windows_until = |at_ms: f64| (at_ms - start_ms) / (step_s * 1e3);
+    // Sums of times since the epoch are not exact. A little more than a whole window is not another
+    // window.
+    let count = (windows_until(end_ms) - 1e-6).ceil().max(1.0);
+    let mut windows: Vec<Vec<f64>> = vec![Vec::new(); floor(count)];
     for (at_ms, took_ms) in samples {
         if *at_ms >= start_ms
-            && let Some(slot) = windows.get_mut(window(*at_ms))
+            && let Some(slot) = windows.get_mut(floor(windows_until(*at_ms)))
         {
             slot.push(*took_ms);
         }
@@ -361,8 +365,19 @@ mod tests {
     fn a_window_without_answers_has_no_quantile() {
         let samples = [(1_100.0, 5.0), (1_200.0, 9.0), (3_500.0, 7.0)];
         assert_eq!(
-            by_window(&samples, 1_000.0, 4_000.0, 1.0, 0.99),
+            by_window(&samples, 1_000.0, 4_500.0, 1.0, 0.99),
             [Some(9.0), None, Some(7.0), None]
         );
+    }
+
+    #[test]
+    fn no_window_begins_at_the_end() {
+        let windows = |start_ms: f64, lasts_ms: f64| {
+            by_window(&[], start_ms, start_ms + lasts_ms, 5.0, 0.99).len()
+        };
+        for start_ms in [0.0, 1_800_000_000_000.1, 1_800_000_000_123.456] {
+            let counts = [0.0, 1.0, 60_000.0, 60_001.0].map(|lasts_ms| windows(start_ms, lasts_ms));
+            assert_eq!(counts, [1, 1, 12, 13], "{start_ms}");
+        }
     }
 }

@@ -60,6 +60,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn recovery_takes_at_most_as_long_as_the_slowdown() {
+        let slow = Disturbance {
+            from_ms: 20_000.0,
+            until_ms: 80_000.0,
+            slow: true,
+            halts: false,
+        };
+        let mut into = BTreeMap::new();
+        figures(&[], &[], 300.0, &[slow], &mut into);
+        assert!((into["recovery_s"] - 60.0).abs() < 1e-9, "{into:?}");
+    }
+
+    #[test]
     fn recovery_counts_from_the_start_of_the_slowdown_until_p99_stays_low() {
         let booking: Vec<(f64, f64)> = (0..200)
             .map(|at| {

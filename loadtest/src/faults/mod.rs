@@ -258,15 +258,18 @@ impl FaultTrial {
         };
         let judged = self.judged.as_ref();
         let refunds = judged.and_then(|judged| judged.document["judged"]["refunds"].as_u64());
+        let settled = figure("settled_s").map_or_else(
+            || "never final".to_owned(),
+            |settled_s| format!("final {settled_s:.1} s after healing"),
+        );
         let mut line = format!(
-            "{verdict:6} seed {} on {}: {}; {:.0} joined, {:.0} bought, {} refunds, final {:.1} s after healing, {:.1} s in all",
+            "{verdict:6} seed {} on {}: {}; {:.0} joined, {:.0} bought, {} refunds, {settled}, {:.1} s in all",
             self.seed,
             self.spec,
             strikes.join(", "),
             figure("joined").unwrap_or_default(),
             figure("purchases").unwrap_or_default(),
             refunds.unwrap_or_default(),
-            figure("settled_s").unwrap_or_default(),
             self.took_s,
         );
         for fault in &self.faults {
@@ -290,5 +293,25 @@ impl FaultTrial {
             "outcomes": self.report.as_ref().map(|report| &report.outcomes),
             "verdict": self.judged.as_ref().map(|judged| &judged.document),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_that_never_became_final_is_not_told_as_final_at_once() {
+        let trial = FaultTrial {
+            seed: 1,
+            spec: RigSpecification::default(),
+            strikes: Vec::new(),
+            took_s: 200.0,
+            report: None,
+            judged: None,
+            faults: vec!["seats were not final".to_owned()],
+        };
+        let line = trial.line();
+        assert!(line.contains("never final, 200.0 s in all"), "{line}");
     }
 }

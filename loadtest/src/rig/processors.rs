@@ -1,6 +1,8 @@
 //! Divides this machine's processors between the processes of a rig and this program. The crowd
 //! then takes no processor time from the system under test.
 
+use std::sync::OnceLock;
+
 use anyhow::{Context, ensure};
 use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 
@@ -13,13 +15,18 @@ pub struct ProcessorShares {
     own: CpuSet,
 }
 
+/// The processors that this program might use before the first rig took some of them. With several
+/// seeds, each rig divides these again.
+static ALL: OnceLock<CpuSet> = OnceLock::new();
+
 impl ProcessorShares {
-    /// Gives the rig the first `cpus` of the processors that this program may use now.
+    /// Gives the rig the first `cpus` of the processors that this program might use at its start.
     ///
     /// # Errors
     /// Where no processor would be left for this program.
     pub fn split(cpus: usize) -> anyhow::Result<Self> {
-        let all = sched_getaffinity(None).context("this machine does not tell its processors")?;
+        let now = sched_getaffinity(None).context("this machine does not tell its processors")?;
+        let all = ALL.get_or_init(|| now);
         let numbers: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|at| all.is_set(*at)).collect();
         ensure!(
             cpus < numbers.len(),
@@ -61,5 +68,25 @@ fn move_process(pid: u32, to: &CpuSet) {
     for id in ids.filter_map(Pid::from_raw) {
         // If a thread has ended meanwhile, it needs no processor.
         let _ = sched_setaffinity(Some(id), to);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_rig_gets_as_many_processors_as_the_first() {
+        let Ok(first) = ProcessorShares::split(1) else {
+            return; // This machine has only one processor.
+        };
+        // Only this thread moves. The processors are those that it has after the first rig.
+        sched_setaffinity(None, &first.own).expect("these processors are there");
+        let second = ProcessorShares::split(1).expect("the processors are the same");
+        let numbers = |set: &CpuSet| -> Vec<usize> {
+            (0..CpuSet::MAX_CPU).filter(|at| set.is_set(*at)).collect()
+        };
+        assert_eq!(numbers(&second.rig), numbers(&first.rig));
+        assert_eq!(numbers(&second.own), numbers(&first.own));
     }
 }

@@ -1,11 +1,13 @@
 //! Reads the value of `--rig`. Refuses a rig that cannot work before any process starts.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// The most processes of a kind, and the most processors. A larger number is probably a typing
-/// error.
-const MOST: usize = 16;
+/// The most processes of a kind. A larger number is probably a typing error.
+const PROCESSES_MOST: usize = 16;
+/// The most processors. Whether this machine has that many is known only when the rig starts.
+const CPUS_MOST: usize = 1_024;
 
 /// The processes of a rig. The default is one gateway with booking inside, on SQLite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,12 +126,12 @@ impl FromStr for RigSpecification {
                 .split_once('=')
                 .ok_or_else(|| format!("\"{part}\" is not NAME=VALUE"))?;
             match name {
-                "gateways" => spec.gateways = count(name, value, 1)?,
-                "bookings" => spec.bookings = count(name, value, 0)?,
+                "gateways" => spec.gateways = count(name, value, 1..=PROCESSES_MOST)?,
+                "bookings" => spec.bookings = count(name, value, 0..=PROCESSES_MOST)?,
                 "redis" => spec.redis = parse_name(&RedisForm::NAMES, name, value)?,
                 "ledger" => spec.ledger = parse_name(&RigLedgerKind::NAMES, name, value)?,
                 "payments" => spec.payments = parse_name(&RigPaymentProvider::NAMES, name, value)?,
-                "cpus" => spec.cpus = Some(count(name, value, 1)?),
+                "cpus" => spec.cpus = Some(count(name, value, 1..=CPUS_MOST)?),
                 _ => {
                     return Err(format!(
                         "\"{name}\" is not one of gateways, bookings, redis, ledger, payments, cpus"
@@ -185,11 +187,14 @@ impl RigSpecification {
     }
 }
 
-fn count(name: &str, value: &str, least: usize) -> Result<usize, String> {
+fn count(name: &str, value: &str, range: RangeInclusive<usize>) -> Result<usize, String> {
     let counted = value.parse().ok();
     counted
-        .filter(|counted| (least..=MOST).contains(counted))
-        .ok_or_else(|| format!("{name}={value}: a number from {least} to {MOST} is wanted"))
+        .filter(|counted| range.contains(counted))
+        .ok_or_else(|| {
+            let (least, most) = (range.start(), range.end());
+            format!("{name}={value}: a number from {least} to {most} is wanted")
+        })
 }
 
 fn parse_name<T: Copy>(names: &[(&str, T)], name: &str, value: &str) -> Result<T, String> {
@@ -218,6 +223,8 @@ mod tests {
             ("redis=cluster", "ledger=postgres"),
             ("gateways=0", "from 1 to 16"),
             ("gateways=three", "from 1 to 16"),
+            ("bookings=17", "from 0 to 16"),
+            ("cpus=0", "from 1 to 1024"),
             ("ledger=mysql", "sqlite, postgres"),
             ("redis=two", "sentinel"),
             ("payments=cash", "sandbox, stripe"),
@@ -241,6 +248,7 @@ mod tests {
             "gateways=3,bookings=2,redis=cluster,ledger=postgres",
             "gateways=2,bookings=2,redis=single,ledger=postgres,payments=stripe",
             "gateways=1,bookings=0,redis=none,ledger=sqlite,cpus=1",
+            "gateways=1,bookings=0,redis=none,ledger=sqlite,cpus=48",
         ] {
             let spec: RigSpecification = text.parse().expect(text);
             assert_eq!(spec.to_string(), text);

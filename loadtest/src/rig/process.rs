@@ -2,6 +2,7 @@
 //! settings, and kills, pauses and stops it.
 
 use parking_lot::Mutex;
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -67,8 +68,10 @@ pub fn find_or_build(name: &str, variable: &str) -> anyhow::Result<PathBuf> {
         return Ok(beside);
     }
     eprintln!("there is no {name} beside this program: building it");
+    let folder = own.parent().unwrap_or(Path::new(""));
     let built = std::process::Command::new("cargo")
-        .args(["build", "--release", "--locked", "-p", name])
+        .args(["build", "--locked", "-p", name])
+        .args(cargo_places_into(folder))
         .stdout(Stdio::null())
         .status()
         .context("cargo could not be started")?;
@@ -78,6 +81,23 @@ pub fn find_or_build(name: &str, variable: &str) -> anyhow::Result<PathBuf> {
         beside.display()
     );
     Ok(beside)
+}
+
+/// Returns the arguments with which Cargo builds programs into `folder`. Cargo names such a folder
+/// after the profile, except the folder `debug` of the profile `dev`.
+fn cargo_places_into(folder: &Path) -> Vec<OsString> {
+    let target = folder.parent().unwrap_or(folder);
+    let profile = match folder.file_name() {
+        Some(name) if name == "debug" => "dev".into(),
+        Some(name) => name.to_owned(),
+        None => "release".into(),
+    };
+    vec![
+        "--profile".into(),
+        profile,
+        "--target-dir".into(),
+        target.into(),
+    ]
 }
 
 impl RigProcess {
@@ -326,4 +346,24 @@ pub async fn metrics_text(url: &str) -> Option<String> {
     let answer = client.send(&LoadHttpCall::get("/metrics"), 0).await;
     let answer = answer.ok().filter(LoadHttpAnswer::is_ok)?;
     String::from_utf8(answer.body.to_vec()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_program_is_built_into_the_folder_of_this_one() {
+        for (folder, profile, target) in [
+            ("/src/target/release", "release", "/src/target"),
+            ("/src/target/debug", "dev", "/src/target"),
+            ("/tmp/target/dist", "dist", "/tmp/target"),
+        ] {
+            assert_eq!(
+                cargo_places_into(Path::new(folder)),
+                ["--profile", profile, "--target-dir", target],
+                "{folder}"
+            );
+        }
+    }
 }

@@ -129,6 +129,13 @@ fn arrivals_of_a_past_sale_replace_the_crowd_and_a_setting_can_be_swept() {
             .stdout,
     );
     assert_eq!(swept.matches("per_s = ").count(), 6, "{swept}");
+    let refused = folder.plan(&["--csv", &past, "--sweep", "visitors=10..100"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let told = text(&refused.stderr);
+    assert!(
+        told.contains("--sweep visitors changes nothing with --csv"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -233,6 +233,13 @@ fn planned_sales(
             .map_err(|fault| vec![format!("--kill {}@{}: {fault}", kill.what, kill.when)])?;
     }
     if let Some(file) = &options.csv {
+        if let Some(sweep) = options.sweep.as_ref().filter(|sweep| sweep.is_of_crowd()) {
+            return Err(vec![format!(
+                "--sweep {} changes nothing with --csv, because all arrivals are those of {}: leave one of the two out, or vary another setting",
+                sweep.field(),
+                file.display()
+            )]);
+        }
         sale.arrivals = Some(past_arrivals::read(file)?);
         // The past arrivals replace the whole crowd, with its bots and its mute visitors.
         (sale.crowd.bots, sale.bots, sale.crowd.mute) = (0, PlacedBots::default(), 0);

@@ -20,6 +20,9 @@ const FIELDS: [&str; 8] = [
     "calls_per_s",
 ];
 
+/// The settings whose values need not be whole numbers.
+const FRACTIONS: [&str; 2] = ["per_s", "calls_per_s"];
+
 /// A setting, and the range of its values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanSweep {
@@ -47,7 +50,7 @@ impl FromStr for PlanSweep {
         if !(from > 0.0 && to > from && to.is_finite()) {
             return Err(format!("{from}..{to} is no range above 0 that grows"));
         }
-        if *field != "per_s" && *field != "calls_per_s" && !(from >= 1.0 && to <= 1e9) {
+        if !FRACTIONS.contains(field) && !(from >= 1.0 && to <= 1e9) {
             return Err(format!("{from}..{to} is not within 1..1000000000"));
         }
         if *field == "per_s" && !(from >= 0.001 && to <= 1e6) {
@@ -63,20 +66,43 @@ impl PlanSweep {
         self.field
     }
 
-    /// Returns the sale with each value of the setting. Each value is about the same multiple of
-    /// the value before. Values of 10 and more are whole numbers.
+    /// Returns whether the setting is one of the crowd. It then changes nothing in a sale with
+    /// arrivals of the past.
+    pub fn is_of_crowd(&self) -> bool {
+        self.field == "visitors"
+    }
+
+    /// Returns the sale with each value of the setting.
     pub fn vary(&self, sale: &PlannedSale) -> Vec<(f64, PlannedSale)> {
-        let factor = (self.to / self.from).powf(1.0 / f64::from(STEPS - 1));
-        let values = (0..STEPS).map(|step| self.from * factor.powi(step));
-        let mut sales = Vec::new();
-        for value in values {
-            let rounded = value.round();
-            let value = if rounded >= 10.0 { rounded } else { value };
+        let varied = |value| {
             let mut sale = sale.clone();
             self.set(&mut sale, value);
-            sales.push((value, sale));
-        }
-        sales
+            (value, sale)
+        };
+        self.values().into_iter().map(varied).collect()
+    }
+
+    /// Returns the values of the setting. Each value is about the same multiple of the value
+    /// before. Values are rounded, and values that are then the same occur once.
+    fn values(&self) -> Vec<f64> {
+        let factor = (self.to / self.from).powf(1.0 / f64::from(STEPS - 1));
+        let values = (0..STEPS).map(|step| self.rounded(self.from * factor.powi(step)));
+        let mut values: Vec<f64> = values.collect();
+        values.dedup();
+        values
+    }
+
+    /// Rounds a value to three digits, or to a whole number if the setting is one or the value is
+    /// at least 10.
+    fn rounded(&self, value: f64) -> f64 {
+        let is_whole = !FRACTIONS.contains(&self.field) || value.round() >= 10.0;
+        let digits = if is_whole {
+            0
+        } else {
+            2 - value.log10().floor() as i32
+        };
+        let unit = 10_f64.powi(digits);
+        (value * unit).round() / unit
     }
 
     fn set(&self, sale: &mut PlannedSale, value: f64) {
@@ -119,5 +145,12 @@ mod tests {
             let fault = PlanSweep::from_str(text).expect_err(text);
             assert!(fault.contains(told), "{text}: {fault}");
         }
+    }
+
+    #[test]
+    fn values_are_rounded_and_occur_once() {
+        let values = |text: &str| text.parse::<PlanSweep>().expect("a sweep").values();
+        assert_eq!(values("per_s=0.5..50"), [0.5, 1.26, 3.15, 7.92, 20.0, 50.0]);
+        assert_eq!(values("hold_s=1..4"), [1.0, 2.0, 3.0, 4.0]);
     }
 }

@@ -145,10 +145,16 @@ pub fn first_limit(sale: &PlannedSale, calibration: &Calibration, seed: u64) -> 
     })
 }
 
+/// Returns the sale with a larger or smaller crowd. Bots, and visitors who never read, remain the
+/// same share of it.
 fn times_the_crowd(sale: &PlannedSale, times: f64) -> PlannedSale {
     let mut larger = sale.clone();
+    let scaled = |count: usize| (count as f64 * times).round() as usize;
     larger.server.calls_per_s = None;
-    larger.crowd.visitors = ((sale.crowd.visitors as f64 * times).round() as usize).max(1);
+    larger.crowd.visitors = scaled(sale.crowd.visitors).max(1);
+    larger.crowd.mute = scaled(sale.crowd.mute);
+    larger.bots.placed = scaled(sale.bots.placed);
+    larger.bots.refused = scaled(sale.bots.refused);
     larger.arrivals = sale.arrivals.as_ref().map(|past| past.times(times));
     larger
 }
@@ -214,5 +220,15 @@ mod tests {
         small.machine.memory_mb = 1.0;
         let by_memory = first_limit(&sale, &small, 1).expect("a limit");
         assert_eq!(by_memory.limit, CapacityLimit::Memory);
+    }
+
+    #[test]
+    fn a_larger_crowd_has_the_same_share_of_bots_and_mute_visitors() {
+        let mut sale = sale();
+        sale.crowd.mute = 50;
+        (sale.bots.placed, sale.bots.refused) = (400, 300);
+        let larger = times_the_crowd(&sale, 4.0);
+        assert_eq!((larger.crowd.visitors, larger.crowd.mute), (4_000, 200));
+        assert_eq!((larger.bots.placed, larger.bots.refused), (1_600, 1_200));
     }
 }

@@ -1,7 +1,7 @@
 //! Recommends the pace of a sale and how many visitors may be inside, and writes an on-sale file
 //! with these settings.
 
-use std::path::Path;
+use std::path::{Path, PathBuf, absolute};
 
 use fairgate_rules::faults::micros_per_s;
 use fairgate_simulation::sale::PlannedSale;
@@ -153,7 +153,8 @@ impl RecommendedSettings {
     }
 
     /// Writes the on-sale of `from` with these settings into `file`. Times that count from the
-    /// start of a run become times of the day after `now`.
+    /// start of a run become times of the day after `now`. If `file` lies in another folder than
+    /// `from`, the paths of charts become absolute, so that they name the same charts.
     ///
     /// # Errors
     /// A sentence that names the file that cannot be read or written, and the reason.
@@ -161,7 +162,12 @@ impl RecommendedSettings {
         let told =
             |path: &Path, error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         let text = std::fs::read_to_string(from).map_err(|error| told(from, &error))?;
-        let table: toml::Table = text.parse().map_err(|error| told(from, &error))?;
+        let mut table: toml::Table = text.parse().map_err(|error| told(from, &error))?;
+        let old_folder = folder_of(from).map_err(|error| told(from, &error))?;
+        let new_folder = folder_of(file).map_err(|error| told(file, &error))?;
+        if old_folder != new_folder {
+            make_charts_absolute(&mut table, &old_folder);
+        }
         let hour_s = now.as_second().div_euclid(3_600) * 3_600;
         let hour = Timestamp::from_second(hour_s).unwrap_or(now);
         let start = hour + SignedDuration::from_hours(24);
@@ -202,6 +208,27 @@ impl RecommendedSettings {
         text.push('\n');
         text.push_str(&toml::to_string_pretty(&onsale)?);
         Ok(text)
+    }
+}
+
+/// Returns the folder of a file, as an absolute path.
+fn folder_of(file: &Path) -> std::io::Result<PathBuf> {
+    let file = absolute(file)?;
+    Ok(file.parent().unwrap_or(&file).to_owned())
+}
+
+/// Changes the paths of the venues' charts, which start at `folder`, into absolute paths.
+fn make_charts_absolute(table: &mut toml::Table, folder: &Path) {
+    let venues = table.get_mut("venue").and_then(toml::Value::as_array_mut);
+    for venue in venues.into_iter().flatten() {
+        let Some(plan) = venue.get_mut("plan") else {
+            continue;
+        };
+        let chart = plan.as_str().and_then(|plan| plan.split_once(':'));
+        if let Some((format, file)) = chart.filter(|(format, _)| *format != "grid") {
+            let file = folder.join(file);
+            *plan = toml::Value::String(format!("{format}:{}", file.display()));
+        }
     }
 }
 
@@ -252,5 +279,35 @@ mod tests {
         assert_eq!(room["per_s"].as_float(), Some(7.5));
         assert_eq!(room["max_inside"].as_integer(), Some(90));
         assert_eq!(room["draw_at"].as_str(), Some("2031-01-02T10:00:20Z"));
+    }
+
+    #[test]
+    fn a_file_in_another_folder_names_the_same_charts() {
+        let settings = RecommendedSettings {
+            per_s: 7.5,
+            max_inside: 90,
+            sold_99_s: None,
+            used: None,
+        };
+        let folder = tempfile::tempdir().expect("a folder");
+        let other = tempfile::tempdir().expect("a folder");
+        let from = folder.path().join("sale.toml");
+        let text = "[[venue]]\nid = \"hall\"\nplan = \"seatsio:charts/hall.json\"\n\
+                    [[venue]]\nid = \"yard\"\nplan = \"grid:2x3\"\n";
+        std::fs::write(&from, text).expect("written");
+        let plans = |file: &Path| {
+            settings
+                .write(&from, file, Timestamp::UNIX_EPOCH)
+                .expect("written");
+            let text = std::fs::read_to_string(file).expect("readable");
+            let table: toml::Table = text.parse().expect("TOML");
+            [0, 1].map(|at| table["venue"][at]["plan"].as_str().map(str::to_owned))
+        };
+        let grid = Some("grid:2x3".to_owned());
+        let chart = folder.path().join("charts/hall.json");
+        let chart = Some(format!("seatsio:{}", chart.display()));
+        assert_eq!(plans(&other.path().join("out.toml")), [chart, grid.clone()]);
+        let beside = Some("seatsio:charts/hall.json".to_owned());
+        assert_eq!(plans(&folder.path().join("out.toml")), [beside, grid]);
     }
 }

@@ -11,7 +11,6 @@ use serde_json::json;
 
 use super::schedule::{FaultAction, ProviderFaultMode, ScheduledFault};
 use crate::rig::{RedisForm, Rig, RigComponent};
-use crate::swarm::figures::Disturbance;
 use crate::swarm::stage::{SwarmContext, round};
 
 /// How long it may take to rebuild the stores after a loss, in milliseconds.
@@ -48,6 +47,7 @@ async fn inflict_fault(
     let at_ms = stage.clock.start_ms() + strike.at_s * 1e3;
     tokio::time::sleep_until(stage.clock.instant(at_ms).into()).await;
     let at_ms = stage.clock.now_ms();
+    let fault = stage.tally.fault_begins(at_ms);
     let lasts = Duration::from_secs_f64(strike.for_s);
     let healed = carry_out(rig, strike.what, lasts).await;
     let healed_ms = stage.clock.now_ms();
@@ -60,12 +60,7 @@ async fn inflict_fault(
             "ready_ms": null, "forgets": forgets, "halts": true,
         }),
     );
-    stage.tally.seen().disturbances.push(Disturbance {
-        from_ms: at_ms,
-        until_ms,
-        slow: false,
-        halts: true,
-    });
+    stage.tally.fault_ends(fault, until_ms);
     healed.with_context(|| strike.to_string())
 }
 

@@ -152,7 +152,8 @@ pub fn is_known(name: &str) -> bool {
 pub struct Disturbance {
     /// When the disturbance began, in milliseconds since the epoch.
     pub from_ms: f64,
-    /// When the disturbance was over, in milliseconds since the epoch.
+    /// When the disturbance was over, in milliseconds since the epoch. Infinite while it lasts and
+    /// its end is not known.
     pub until_ms: f64,
     /// Whether booking was slowed. Otherwise the disturbance is a kill or a scheduled fault.
     pub slow: bool,
@@ -219,6 +220,26 @@ impl SwarmTally {
             .add(op, [intended_ms, sent_ms, done_ms], status, code);
     }
 
+    /// Notes that a scheduled fault begins. Visitors look at it while it lasts. Returns its index
+    /// for [`Self::fault_ends`].
+    pub fn fault_begins(&self, from_ms: f64) -> usize {
+        let disturbances = &mut self.seen().disturbances;
+        disturbances.push(Disturbance {
+            from_ms,
+            until_ms: f64::INFINITY,
+            slow: false,
+            halts: true,
+        });
+        disturbances.len() - 1
+    }
+
+    /// Notes that a scheduled fault is over.
+    pub fn fault_ends(&self, index: usize, until_ms: f64) {
+        if let Some(fault) = self.seen().disturbances.get_mut(index) {
+            fault.until_ms = until_ms;
+        }
+    }
+
     /// Notes what happened to a visitor. Does nothing if no visitor has this number.
     pub fn person(&self, who: usize, note: impl FnOnce(&mut VisitorFigures)) {
         if let Some(person) = self.seen().people.get_mut(who) {
@@ -266,5 +287,25 @@ mod tests {
             tally.line(at, released, None);
         }
         assert_eq!(tally.seen().released, [(1.0, 5), (3.0, 9)]);
+    }
+
+    #[test]
+    fn a_fault_counts_from_its_beginning_on_and_each_ends_for_itself() {
+        let tally = SwarmTally::new(0);
+        let (first, second) = (tally.fault_begins(1.0), tally.fault_begins(2.0));
+        let spans = || {
+            let seen = tally.seen();
+            let spans = seen.disturbances.iter();
+            spans
+                .map(|one| (one.from_ms, one.until_ms, one.halts))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            spans(),
+            [(1.0, f64::INFINITY, true), (2.0, f64::INFINITY, true)]
+        );
+        tally.fault_ends(second, 5.0);
+        tally.fault_ends(first, 9.0);
+        assert_eq!(spans(), [(1.0, 9.0, true), (2.0, 5.0, true)]);
     }
 }

@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
+use super::intent::refund_id;
 use super::rules::{StripeErrorReply, invalid};
 use super::{
     FakeStripeServer, FakeStripeState, STRIPE_SECRET_KEY, StripeIntent, StripeStoredAnswer,
@@ -44,10 +45,10 @@ impl FakeStripeServer {
         asked: String,
         act: impl FnOnce(&mut FakeStripeState) -> StripeCallResult,
     ) -> Response {
-        let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-        if header("authorization") != Some(&format!("Bearer {STRIPE_SECRET_KEY}")) {
-            return error(401, "", "Invalid API Key provided");
+        if let Some(refused) = refusal_of_key(headers) {
+            return refused;
         }
+        let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         let (status, body, told, hangs) = {
             let mut inner = self.inner.lock();
             inner.calls += 1;
@@ -97,6 +98,13 @@ impl FakeStripeServer {
         }
         (status_of(status), body).into_response()
     }
+}
+
+/// Returns the refusal of a call that does not send the account's secret key.
+fn refusal_of_key(headers: &HeaderMap) -> Option<Response> {
+    let key = headers.get(header::AUTHORIZATION);
+    let is_right = key.is_some_and(|key| *key == format!("Bearer {STRIPE_SECRET_KEY}"));
+    (!is_right).then(|| error(401, "", "Invalid API Key provided"))
 }
 
 impl FakeStripeState {
@@ -219,8 +227,12 @@ pub(super) async fn create(
 pub(super) async fn read(
     State(server): State<FakeStripeServer>,
     Path(id): Path<String>,
+    headers: HeaderMap,
     uri: Uri,
 ) -> Response {
+    if let Some(refused) = refusal_of_key(&headers) {
+        return refused;
+    }
     let mut inner = server.inner.lock();
     inner.calls += 1;
     if let Some(refused) = inner.refusal() {
@@ -334,13 +346,21 @@ pub(super) async fn refund(
         if let Err(refusal) = intent.refund(state, amount, &noted, &payment) {
             return refused_call(refusal);
         }
-        let body = json!({ "id": format!("re_{id}"), "status": state });
+        let refund = refund_id(&id, intent.refunds.len() - 1);
+        let body = json!({ "id": refund, "status": state });
         (200, body, Some(("charge.refunded", id.clone())))
     })
 }
 
 /// Returns a page of an intent's refunds, newest first.
-pub(super) async fn refunds(State(server): State<FakeStripeServer>, uri: Uri) -> Response {
+pub(super) async fn refunds(
+    State(server): State<FakeStripeServer>,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Response {
+    if let Some(refused) = refusal_of_key(&headers) {
+        return refused;
+    }
     let mut inner = server.inner.lock();
     inner.calls += 1;
     if let Some(refused) = inner.refusal() {
@@ -353,7 +373,7 @@ pub(super) async fn refunds(State(server): State<FakeStripeServer>, uri: Uri) ->
     };
     let shown = |(nth, (state, (amount, noted))): (usize, (&&'static str, &(i64, String)))| {
         json!({
-            "id": format!("re_{named}_{nth}"), "status": state, "amount": amount,
+            "id": refund_id(named, nth), "status": state, "amount": amount,
             "currency": intent.currency, "metadata": { "refund": noted },
         })
     };

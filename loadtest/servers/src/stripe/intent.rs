@@ -34,6 +34,11 @@ pub struct StripeIntent {
     declined: bool,
 }
 
+/// Returns the id of an intent's refund. The refunds of an intent are counted from 0.
+pub(super) fn refund_id(intent: &str, nth: usize) -> String {
+    format!("re_{intent}_{nth}")
+}
+
 impl StripeIntent {
     /// Makes an intent that waits for a card, from the fields of the call.
     ///
@@ -178,8 +183,9 @@ impl StripeIntent {
     /// Returns the last refund as an event shows it.
     pub(super) fn last_refund(&self, id: &str) -> Value {
         let (amount, noted) = self.parts.last().cloned().unwrap_or_default();
+        let last = self.parts.len().saturating_sub(1);
         json!({
-            "id": format!("re_{id}"), "object": "refund", "payment_intent": id, "status": self.refunds.last(),
+            "id": refund_id(id, last), "object": "refund", "payment_intent": id, "status": self.refunds.last(),
             "amount": amount, "currency": self.currency,
             "metadata": { "refund": noted, "payment": self.refund_payments.last() },
         })

@@ -21,7 +21,7 @@ use serde_json::Value;
 
 pub use intent::StripeIntent;
 
-/// The secret key that a call must send to change something.
+/// The secret key that every call must send, except those of card forms.
 pub const STRIPE_SECRET_KEY: &str = "sk_test_scripted";
 /// The secret with which events are signed.
 pub const STRIPE_WEBHOOK_SECRET: &str = "whsec_scripted";
@@ -221,8 +221,8 @@ impl FakeStripeServer {
         self.inner.lock().keys_missing
     }
 
-    /// Returns how many calls came. The calls of card forms do not count. A call with a wrong key
-    /// counts only if it changes nothing.
+    /// Returns how many calls came. The calls of card forms, and calls with a wrong key, do not
+    /// count.
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.inner.lock().calls

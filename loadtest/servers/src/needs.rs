@@ -8,16 +8,31 @@ use std::path::{Path, PathBuf};
 /// Returns `None` if no program is missing.
 #[must_use]
 pub fn missing_programs() -> Option<String> {
-    let mut absent = Vec::new();
-    if on_path("redis-server").is_none() {
-        absent.push("redis-server (Debian package redis-server)");
-    }
-    if postgres_program("postgres").is_none() || postgres_program("initdb").is_none() {
-        absent.push("PostgreSQL (Debian package postgresql)");
-    }
-    if on_path("setpriv").is_none() {
-        absent.push("setpriv (Debian package util-linux)");
-    }
+    let is_postgres_there =
+        postgres_program("postgres").is_some() && postgres_program("initdb").is_some();
+    let postgres = (!is_postgres_there).then_some("PostgreSQL (Debian package postgresql)");
+    named(missing_for_redis().into_iter().chain(postgres))
+}
+
+/// Does the same as [`missing_programs`], but looks only for the programs for Redis.
+#[must_use]
+pub fn missing_redis_programs() -> Option<String> {
+    named(missing_for_redis())
+}
+
+fn missing_for_redis() -> Vec<&'static str> {
+    let programs = [
+        ("redis-server", "redis-server (Debian package redis-server)"),
+        ("setpriv", "setpriv (Debian package util-linux)"),
+    ];
+    let absent = programs
+        .into_iter()
+        .filter(|(program, _)| on_path(program).is_none());
+    absent.map(|(_, words)| words).collect()
+}
+
+fn named<'a>(absent: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let absent: Vec<&str> = absent.into_iter().collect();
     (!absent.is_empty()).then(|| absent.join(", "))
 }
 

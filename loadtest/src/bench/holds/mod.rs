@@ -59,7 +59,12 @@ struct HoldBenchFigures {
 /// # Errors
 /// Where the run is invalid. The error gives the reason.
 pub fn run(options: &HoldBenchOptions) -> anyhow::Result<BenchOutcome> {
-    if let Some(missing) = fairgate_servers::missing_programs() {
+    // Only the holds over HTTP need PostgreSQL.
+    let missing = match options.no_http {
+        true => fairgate_servers::missing_redis_programs(),
+        false => fairgate_servers::missing_programs(),
+    };
+    if let Some(missing) = missing {
         bail!("this bench starts servers, and these programs are missing: {missing}");
     }
     report::measured(options.json, measure(options))

@@ -63,6 +63,8 @@ pub struct VisitWorld<'a> {
     pub seats_lapsed: u64,
     /// Seats that were sold to parties of the waitlist.
     pub seats_from_waitlist: u64,
+    /// Visitors who have tickets and will give them back.
+    pub refunds_ahead: u64,
 }
 
 /// What a visitor does from the call on.
@@ -214,6 +216,7 @@ impl SimulatedVisit {
             VisitStep::Paid => self.paid(world, now_ms),
             VisitStep::GiveBack => {
                 world.server.answer(now_ms);
+                world.refunds_ahead -= 1;
                 if let Some(taken) = self.taken.take() {
                     world.stock.give_back(&taken);
                 }
@@ -382,6 +385,7 @@ impl SimulatedVisit {
         let behaviour = &world.sale.behaviour;
         if VisitorBehaviour::roll(behaviour.give_back, &mut self.rng) {
             let give_back_ms = now_ms + ms(behaviour.give_back_s.draw(&mut self.rng));
+            world.refunds_ahead += 1;
             self.schedule_step(world, give_back_ms, VisitStep::GiveBack);
         }
     }

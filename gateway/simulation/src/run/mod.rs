@@ -63,6 +63,7 @@ fn play(sale: &PlannedSale, seed: u64, is_enough: impl Fn(&SaleRun) -> bool) -> 
             waitlist: SimulatedWaitlist::default(),
             seats_lapsed: 0,
             seats_from_waitlist: 0,
+            refunds_ahead: 0,
         },
         visits: Vec::new(),
         memory: PaceMemory::default(),
@@ -440,7 +441,7 @@ impl SaleRun<'_> {
             && nobody_waits
             && self.tally.under_way == 0
             && held == 0
-            && (self.world.sale.behaviour.give_back <= 0.0 || self.world.stock.is_sold_out())
+            && self.world.refunds_ahead == 0
     }
 
     fn finish(mut self) -> SaleOutcome {

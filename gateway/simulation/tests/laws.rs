@@ -136,7 +136,7 @@ proptest! {
     }
 
     #[test]
-    fn nobodys_rank_worsens_and_never_more_people_are_inside_than_allowed(
+    fn the_line_only_moves_forward_and_never_more_people_are_inside_than_allowed(
         sale in any_sale(), seed: u64,
     ) {
         let outcome = simulate(&sale, seed);
@@ -257,17 +257,30 @@ fn the_odds_fall_along_the_line_and_those_at_its_end_are_told_that_everything_is
 #[test]
 fn seats_in_abandoned_baskets_come_back_when_their_lock_ends() {
     let mut abandoned = sale();
+    abandoned.crowd.visitors = 50;
     abandoned.behaviour.give_up = 1.0;
     abandoned.shows[0].hold_s = 10;
-    abandoned.until_s = 60;
     let outcome = simulate(&abandoned, 1);
-    assert_eq!((outcome.sold_out_s, outcome.ends.ticketed), (None, 0));
-    assert!(outcome.seats.lapsed >= 100, "{}", outcome.seats.lapsed);
-    let first_held = outcome.seconds.iter().position(|second| second.held > 0);
-    let first_held = first_held.expect("baskets are filled");
-    // The first baskets are locked for 10 s and 5 s of grace.
-    let lapsed = outcome.seconds[first_held + 16];
-    assert!(lapsed.held <= 100 && lapsed.sold == 0);
+    assert_eq!((outcome.sold_out_s, outcome.ends.gave_up), (None, 50));
+    assert_eq!((outcome.seats.lapsed, outcome.seats.left), (50, 100));
+    // Ten baskets are filled in each of five seconds, the first just after 26 s. Each is locked for
+    // 10 s and 5 s of grace.
+    for second in &outcome.seconds {
+        let at_s = i64::from(second.at_s);
+        let filled = ((at_s - 26) * 10).clamp(0, 50);
+        let lapsed = ((at_s - 41) * 10).clamp(0, 50);
+        assert_eq!(second.held, (filled - lapsed) as u64, "{second:?}");
+    }
+}
+
+#[test]
+fn a_sale_that_is_sold_out_goes_on_until_the_last_tickets_are_given_back() {
+    let mut regretted = sale();
+    regretted.behaviour.give_back = 1.0;
+    regretted.behaviour.give_back_s = SecondsRange(60.0, 60.0);
+    let outcome = simulate(&regretted, 1);
+    assert!(outcome.sold_out_s.is_some());
+    assert_eq!((outcome.seats.given_back, outcome.seats.left), (100, 100));
 }
 
 #[test]
@@ -463,5 +476,7 @@ fn visitors_who_never_read_and_bots_without_a_pass_are_called_and_do_not_come() 
         refused: 100,
     };
     let with_bots = simulate(&bots, 1);
+    let last = with_bots.seconds.last().expect("seconds");
+    assert_eq!(last.released, 200);
     assert_eq!(with_bots.ends.ticketed, outcome.ends.ticketed);
 }

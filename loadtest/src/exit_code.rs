@@ -14,8 +14,8 @@ pub enum LoadtestExitCode {
 }
 
 impl From<LoadtestExitCode> for std::process::ExitCode {
-    fn from(ended: LoadtestExitCode) -> Self {
-        Self::from(match ended {
+    fn from(code: LoadtestExitCode) -> Self {
+        Self::from(match code {
             LoadtestExitCode::Held => 0,
             LoadtestExitCode::Failed => 99,
             LoadtestExitCode::Usage => 2,

@@ -146,8 +146,8 @@ impl LoadHttpCall {
     /// different digests, one key was used for two requests.
     pub fn digest(&self) -> String {
         let body = self.body.as_ref().map(Value::to_string);
-        let asked = format!("{} {} {}", self.method, self.path, body.unwrap_or_default());
-        hex::encode(&Sha256::digest(asked)[..8])
+        let request = format!("{} {} {}", self.method, self.path, body.unwrap_or_default());
+        hex::encode(&Sha256::digest(request)[..8])
     }
 
     /// Sets the `Idempotency-Key`.
@@ -217,13 +217,13 @@ impl LoadHttpClient {
     /// Returns the first source address of `network` that this machine does not have, or `None` if
     /// it has all of them.
     pub fn missing_source(network: SourceNetwork) -> Option<Ipv4Addr> {
-        let mut used = network.hosts().take(SOURCES_MAX);
-        used.find(|address| std::net::TcpListener::bind((*address, 0)).is_err())
+        let mut addresses = network.hosts().take(SOURCES_MAX);
+        addresses.find(|address| std::net::TcpListener::bind((*address, 0)).is_err())
     }
 
-    /// Returns the source address of `who`, if source addresses were asked for.
-    pub fn source_of(&self, who: usize) -> Option<Ipv4Addr> {
-        let index = who.checked_rem(self.sources.len())?;
+    /// Returns the source address of `caller`, if source addresses were asked for.
+    pub fn source_of(&self, caller: usize) -> Option<Ipv4Addr> {
+        let index = caller.checked_rem(self.sources.len())?;
         Some(self.sources[index])
     }
 
@@ -232,16 +232,16 @@ impl LoadHttpClient {
         self.bases.len()
     }
 
-    /// Returns the index of the gateway for the calls of `who`: always the same gateway while it
+    /// Returns the index of the gateway for the calls of `caller`: always the same gateway while it
     /// answers, and otherwise the next one in the list that is not avoided. Any gateway can serve
     /// any visitor.
-    pub fn base_of(&self, who: usize) -> usize {
+    pub fn base_of(&self, caller: usize) -> usize {
         let now_ms = now_ms();
         let count = self.bases.len();
         let well = |at: &usize| self.bases[*at].avoided_ms.load(Ordering::Relaxed) <= now_ms;
-        let mut turns = (0..count).map(|turn| (who + turn) % count);
+        let mut turns = (0..count).map(|turn| (caller + turn) % count);
         // If every gateway is avoided, the call goes to the visitor's own.
-        turns.find(well).unwrap_or(who % count)
+        turns.find(well).unwrap_or(caller % count)
     }
 
     /// Returns a gateway's address.
@@ -257,13 +257,13 @@ impl LoadHttpClient {
             .store(until_ms, Ordering::Relaxed);
     }
 
-    /// Makes the call. `who` chooses the gateway and the source address.
+    /// Makes the call. `caller` chooses the gateway and the source address.
     ///
     /// # Errors
     /// Why there was no complete answer. It is then unknown what the call did.
-    pub async fn send(&self, call: &LoadHttpCall, who: usize) -> Result<LoadHttpAnswer, String> {
-        let base = self.base_of(who + call.turn);
-        let answer = self.send_to(base, call, who).await;
+    pub async fn send(&self, call: &LoadHttpCall, caller: usize) -> Result<LoadHttpAnswer, String> {
+        let base = self.base_of(caller + call.turn);
+        let answer = self.send_to(base, call, caller).await;
         if answer.is_err() {
             self.avoid(base);
         }
@@ -288,16 +288,16 @@ impl LoadHttpClient {
         &self,
         base: usize,
         call: &LoadHttpCall,
-        who: usize,
+        caller: usize,
     ) -> Result<LoadHttpAnswer, String> {
-        self.exchange(base, call, who, ANSWER_MAX).await
+        self.exchange(base, call, caller, ANSWER_MAX).await
     }
 
     async fn exchange(
         &self,
         base: usize,
         call: &LoadHttpCall,
-        who: usize,
+        caller: usize,
         answer_max: Duration,
     ) -> Result<LoadHttpAnswer, String> {
         let mut request = Request::builder().method(call.method.clone()).uri(format!(
@@ -329,7 +329,7 @@ impl LoadHttpClient {
         let request = request
             .body(Full::new(body))
             .map_err(|error| format!("the request could not be built: {error}"))?;
-        let client = &self.clients[who % self.clients.len()];
+        let client = &self.clients[caller % self.clients.len()];
         let exchange = async {
             let answer = client
                 .request(request)

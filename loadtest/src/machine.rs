@@ -27,12 +27,12 @@ pub fn this_machine(cpus: Option<usize>) -> Machine {
         let line = text.lines().find(|line| line.starts_with(name))?;
         Some(line.split_once(':')?.1.trim().to_owned())
     };
-    let all = std::thread::available_parallelism().map_or(1, usize::from);
+    let available = std::thread::available_parallelism().map_or(1, usize::from);
     let processor = field(&read("/proc/cpuinfo"), "model name");
     let system = read("/proc/sys/kernel/osrelease");
     Machine {
         processor: processor.unwrap_or_else(|| "an unknown processor".to_owned()),
-        cpus: cpus.unwrap_or(all),
+        cpus: cpus.unwrap_or(available),
         memory_mb: kernel_kib("MemTotal") * 1.024e-3,
         system: format!("{} {}", std::env::consts::OS, system.trim()),
         sockets_max: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX),

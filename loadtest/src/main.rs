@@ -51,7 +51,7 @@ enum LoadtestCommand {
 }
 
 fn main() -> ExitCode {
-    let ended = match LoadtestArgs::parse().what {
+    let exit_code = match LoadtestArgs::parse().what {
         LoadtestCommand::Bench(bench) => bench.run().map(ExitCode::from),
         LoadtestCommand::Calibrate(options) => calibration::run(&options).map(ExitCode::from),
         LoadtestCommand::Compare(options) => compare::run(&options).map(ExitCode::from),
@@ -62,7 +62,7 @@ fn main() -> ExitCode {
         LoadtestCommand::SwarmWorker => swarm::run_worker().map(ExitCode::from),
         LoadtestCommand::Verdict(options) => return options.run(),
     };
-    ended.unwrap_or_else(|error| {
+    exit_code.unwrap_or_else(|error| {
         eprintln!("The run is invalid, and says nothing about what was measured: {error:#}");
         ExitCode::from(3)
     })

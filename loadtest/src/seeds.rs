@@ -9,7 +9,7 @@ use fairgate_simulation::simulate;
 use fairgate_simulation::summary::SeedFigures;
 
 /// The shortest time between two messages about the progress.
-const TOLD_EVERY: Duration = Duration::from_secs(5);
+const PROGRESS_EVERY: Duration = Duration::from_secs(5);
 
 /// The figures of all seeds.
 pub struct SimulatedSeeds {
@@ -19,10 +19,10 @@ pub struct SimulatedSeeds {
     pub seed_s: f64,
 }
 
-/// Simulates the sale with the seeds from `first` on. The same sale and seeds give the same figures
-/// on any number of cores.
-pub fn simulate_seeds(sale: &PlannedSale, first: u64, count: u32) -> SimulatedSeeds {
-    let simulated = each_seed(first, count, |seed| {
+/// Simulates the sale with the seeds from `first_seed` on. The same sale and seeds give the same
+/// figures on any number of cores.
+pub fn simulate_seeds(sale: &PlannedSale, first_seed: u64, count: u32) -> SimulatedSeeds {
+    let simulated = each_seed(first_seed, count, |seed| {
         let begun = Instant::now();
         let figures = SeedFigures::from(&simulate(sale, seed));
         (figures, begun.elapsed())
@@ -34,25 +34,29 @@ pub fn simulate_seeds(sale: &PlannedSale, first: u64, count: u32) -> SimulatedSe
     }
 }
 
-/// Calls `simulate` for each of the `count` seeds from `first` on, on all cores, and prints the
-/// progress to standard error. Returns the results in the order of the seeds.
-pub fn each_seed<T: Send>(first: u64, count: u32, simulate: impl Fn(u64) -> T + Sync) -> Vec<T> {
+/// Calls `simulate` for each of the `count` seeds from `first_seed` on, on all cores, and prints
+/// the progress to standard error. Returns the results in the order of the seeds.
+pub fn each_seed<T: Send>(
+    first_seed: u64,
+    count: u32,
+    simulate: impl Fn(u64) -> T + Sync,
+) -> Vec<T> {
     let next = AtomicU32::new(0);
-    let done: Mutex<Vec<(u32, T)>> = Mutex::new(Vec::new());
-    let told = Mutex::new(Instant::now());
+    let results: Mutex<Vec<(u32, T)>> = Mutex::new(Vec::new());
+    let last_progress = Mutex::new(Instant::now());
     let work = || {
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             if index >= count {
                 return;
             }
-            let result = simulate(first.wrapping_add(u64::from(index)));
-            let mut done = done.lock();
-            done.push((index, result));
-            let mut told = told.lock();
-            if told.elapsed() >= TOLD_EVERY {
-                *told = Instant::now();
-                eprintln!("{} of {count} seeds are simulated …", done.len());
+            let result = simulate(first_seed.wrapping_add(u64::from(index)));
+            let mut results = results.lock();
+            results.push((index, result));
+            let mut last_progress = last_progress.lock();
+            if last_progress.elapsed() >= PROGRESS_EVERY {
+                *last_progress = Instant::now();
+                eprintln!("{} of {count} seeds are simulated …", results.len());
             }
         }
     };
@@ -62,7 +66,7 @@ pub fn each_seed<T: Send>(first: u64, count: u32, simulate: impl Fn(u64) -> T + 
             scope.spawn(work);
         }
     });
-    let mut done = std::mem::take(&mut *done.lock());
-    done.sort_unstable_by_key(|(index, _)| *index);
-    done.into_iter().map(|(_, result)| result).collect()
+    let mut results = std::mem::take(&mut *results.lock());
+    results.sort_unstable_by_key(|(index, _)| *index);
+    results.into_iter().map(|(_, result)| result).collect()
 }

@@ -12,10 +12,10 @@ function load({ kind, script }) {
   return new Promise((resolve, reject) => {
     if (window[kind]) return resolve(window[kind]);
     const element = document.createElement("script");
-    const late = setTimeout(reject, LOADED_WITHIN_MS);
+    const timeout = setTimeout(reject, LOADED_WITHIN_MS);
     element.src = script;
-    element.addEventListener("load", () => (clearTimeout(late), window[kind] ? resolve(window[kind]) : reject()));
-    element.addEventListener("error", () => (clearTimeout(late), reject()));
+    element.addEventListener("load", () => (clearTimeout(timeout), window[kind] ? resolve(window[kind]) : reject()));
+    element.addEventListener("error", () => (clearTimeout(timeout), reject()));
     document.head.append(element);
   });
 }

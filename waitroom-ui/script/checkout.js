@@ -25,12 +25,12 @@ async function start() {
   ready();
   const ordered = kept.get(`ordered.${id}`);
   if (ordered) return location.replace(`/o/${encodeURIComponent(ordered)}`);
-  const known = holdKept(id);
+  const stored = holdKept(id);
   const answer = await call("GET", path);
   show($("loading"), false);
-  if (answer.ok) hold = { ...known, ...answer.body, skew_ms: skewOf(answer.body.server_time) };
-  else if (answer.status === 404 || answer.status === 410) return known || answer.status === 410 ? gone(known) : showProblem(answer.problem);
-  else hold = known;
+  if (answer.ok) hold = { ...stored, ...answer.body, skew_ms: skewOf(answer.body.server_time) };
+  else if (answer.status === 404 || answer.status === 410) return stored || answer.status === 410 ? gone(stored) : showProblem(answer.problem);
+  else hold = stored;
   if (!hold) return showProblem(answer.problem, {}, [{ label: t("common.try_again"), run: () => location.reload() }]);
   if (hold.state === "ordered") return orderedElsewhere();
   render();
@@ -55,7 +55,7 @@ function render() {
     show($("journey"));
     askForTravellers(hold.seats);
   }
-  if (back()) $("back").href = back();
+  if (seatsAddress()) $("back").href = seatsAddress();
   countdown.start(hold.expires_at, hold.skew_ms ?? 0);
 }
 
@@ -91,19 +91,19 @@ function orderedElsewhere() {
 const isFree = () => hold?.total?.amount === 0;
 const payWords = () => t(isFree() ? "checkout.free" : "checkout.pay");
 
-const back = () => {
+const seatsAddress = () => {
   const slug = hold?.show ?? holdKept(id)?.show ?? data.show;
   return slug ? `/s/${encodeURIComponent(slug)}` : null;
 };
 
 /** Says why there is no hold any more: its time is over, or it ended before that. */
-function gone(known) {
-  const isOver = !known || Date.parse(known.expires_at) - (known.skew_ms ?? 0) <= Date.now();
+function gone(stored) {
+  const isOver = !stored || Date.parse(stored.expires_at) - (stored.skew_ms ?? 0) <= Date.now();
   ended(isOver ? "hold_expired" : "hold_released");
 }
 
 function ended(code) {
-  const href = back() ?? "/";
+  const href = seatsAddress() ?? "/";
   close();
   showProblem({ code, status: 410 }, {}, [{ label: t("checkout.back"), href }]);
 }
@@ -142,14 +142,14 @@ async function pay(event) {
 function refused(problem) {
   if (problem.code === "hold_expired") return gone(hold);
   if (problem.code === "hold_ordered") return orderedElsewhere();
-  const again = problem.status === 0 || problem.status >= 500 || problem.code === "idempotency_in_flight";
-  const actions = again && problem.code !== "payments_not_configured" ? [{ label: t("common.try_again"), run: () => $("buyer-form").requestSubmit() }] : [];
+  const mayRetry = problem.status === 0 || problem.status >= 500 || problem.code === "idempotency_in_flight";
+  const actions = mayRetry && problem.code !== "payments_not_configured" ? [{ label: t("common.try_again"), run: () => $("buyer-form").requestSubmit() }] : [];
   const [total, limit] = [problem.total ?? hold?.total, problem.minimum ?? problem.maximum ?? problem.step];
   // If the provider refuses a sum without naming its limit, the page only says that it was refused.
-  const shown = SUMS.includes(problem.code) && !limit ? { ...problem, code: "payment_refused" } : problem;
+  const problemShown = SUMS.includes(problem.code) && !limit ? { ...problem, code: "payment_refused" } : problem;
   // The order has ended with the refusal, and its seats are free again.
-  if (shown.code === "payment_refused") close();
-  showProblem(shown, { total: money(total), limit: money(limit) }, actions);
+  if (problemShown.code === "payment_refused") close();
+  showProblem(problemShown, { total: money(total), limit: money(limit) }, actions);
 }
 
 $("buyer-form").addEventListener("submit", pay);

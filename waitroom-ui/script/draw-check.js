@@ -18,36 +18,36 @@ import { commitment, fromHex, holderOf, rankOf, rootFromPath, seed, toHex } from
 export async function check({ record, place, proof, own, jwks }, progress) {
   const steps = [];
   const say = (step, result, more = {}) => steps.push({ step, result, ...more });
-  const held = (step, holds, more) => say(step, holds ? "pass" : "fail", more);
+  const judge = (step, holds, more) => say(step, holds ? "pass" : "fail", more);
   const bytes = (hex) => fromHex(hex ?? "");
   const secret = bytes(record.secret);
   const root = bytes(record.root);
 
-  held("commitment", toHex(await commitment(secret)) === record.commitment?.toLowerCase());
-  if (own.commitment) held("first_seen", own.commitment === record.commitment);
+  judge("commitment", toHex(await commitment(secret)) === record.commitment?.toLowerCase());
+  if (own.commitment) judge("first_seen", own.commitment === record.commitment);
   else say("first_seen", "skip");
 
   const signed = await signature(record, jwks);
   say("signature", signed);
 
-  if (own.root) held("root_seen", own.root === record.root);
+  if (own.root) judge("root_seen", own.root === record.root);
   else say("root_seen", "skip");
 
-  const late = place.number >= record.n;
-  if (late) {
-    held("late", place.rank === place.number);
+  const joinedLate = place.number >= record.n;
+  if (joinedLate) {
+    judge("late", place.rank === place.number);
   } else {
-    const given = proof && (await rootFromPath(place.number, record.n, bytes(proof.holder), proof.path.map(bytes)));
-    held("leaf", Boolean(given) && proof.number === place.number && toHex(given) === record.root.toLowerCase());
-    if (own.secret) held("holder", Boolean(proof) && toHex(await holderOf(bytes(own.secret))) === proof.holder.toLowerCase());
+    const computedRoot = proof && (await rootFromPath(place.number, record.n, bytes(proof.holder), proof.path.map(bytes)));
+    judge("leaf", Boolean(computedRoot) && proof.number === place.number && toHex(computedRoot) === record.root.toLowerCase());
+    if (own.secret) judge("holder", Boolean(proof) && toHex(await holderOf(bytes(own.secret))) === proof.holder.toLowerCase());
     else say("holder", "skip");
   }
 
   const computedSeed = await seed(secret, record.n, root, bytes(record.beacon));
-  held("seed", toHex(computedSeed) === record.seed?.toLowerCase());
-  if (!late) {
+  judge("seed", toHex(computedSeed) === record.seed?.toLowerCase());
+  if (!joinedLate) {
     const expected = await rankOf(computedSeed, record.n, place.number, progress);
-    held("rank", expected === place.rank && (!proof || proof.rank === undefined || proof.rank === null || proof.rank === expected), { expected });
+    judge("rank", expected === place.rank && (!proof || proof.rank === undefined || proof.rank === null || proof.rank === expected), { expected });
   }
   return steps;
 }
@@ -67,8 +67,8 @@ async function signature(record, jwks) {
   } catch {
     return "fail";
   }
-  const same = ["room", "n", "voids", "root", "frozen_at"].every((name) => payload[name] === record[name]);
-  if (!same) return "fail";
+  const isSame = ["room", "n", "voids", "root", "frozen_at"].every((name) => payload[name] === record[name]);
+  if (!isSame) return "fail";
   const key = jwks?.keys?.find((candidate) => candidate.kid === header.kid);
   if (!key) return jwks ? "fail" : "skip";
   if (header.alg !== "EdDSA" || key.kty !== "OKP" || key.crv !== "Ed25519") return "fail";

@@ -21,13 +21,13 @@ export function be64(number) {
 }
 
 export async function sha256(...parts) {
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
+  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let offset = 0;
   for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
+    bytes.set(part, offset);
+    offset += part.length;
   }
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", whole));
+  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
 }
 
 export const commitment = (secret) => sha256(COMMIT, secret);
@@ -158,12 +158,12 @@ export function line(key, n) {
 export async function rankOf(key, n, number, breathe = async () => {}) {
   if (!(number < n)) return number;
   const words = new Words(key);
-  let at = number;
+  let position = number;
   for (let i = n - 1; i > 0; i--) {
     const j = below(words, i + 1);
-    if (j === at) return i;
-    if (i === at) at = j;
+    if (j === position) return i;
+    if (i === position) position = j;
     if (i % 0x40000 === 0) await breathe(1 - i / n);
   }
-  return at;
+  return position;
 }

@@ -36,9 +36,9 @@ export const isOpen = (room) => room?.method === "open" && room.codes !== "requi
 async function enter(room) {
   if (!isOpen(room)) return false;
   const base = `/v1/rooms/${encodeURIComponent(room.room)}`;
-  const own = kept.get(`room.${room.room}`) ?? {};
-  const secret = own.secret ?? randomHex(32);
-  kept.set(`room.${room.room}`, { ...own, secret, commitment: own.commitment ?? room.commitment, joined: true });
+  const stored = kept.get(`room.${room.room}`) ?? {};
+  const secret = stored.secret ?? randomHex(32);
+  kept.set(`room.${room.room}`, { ...stored, secret, commitment: stored.commitment ?? room.commitment, joined: true });
   const begin = (seconds) => showProblem(seconds ? { code: "solving", status: 403 } : null, { about: span(seconds) });
   const join = (challenge) => sendPatiently(() => call("POST", `${base}/places`, { body: { secret, ...(challenge ? { challenge } : {}) } }));
   const claim = (challenge) => sendPatiently(() => call("POST", `${base}/pass`, challenge ? { body: { challenge } } : {}));

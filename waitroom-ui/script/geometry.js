@@ -191,8 +191,8 @@ export function neighbour(g, from, dx, dy) {
  * seats, or -1. Seats of areas are left out.
  */
 function sectionsOf(g) {
-  const all = new Uint32Array(g.count);
-  for (let i = 0; i < g.count; i++) all[i] = i;
+  const allSeats = new Uint32Array(g.count);
+  for (let i = 0; i < g.count; i++) allSeats[i] = i;
   const sections = new Map();
   for (const [k, run] of g.runs.entries()) {
     const first = g.firsts[k];
@@ -207,19 +207,19 @@ function sectionsOf(g) {
     for (const { parts } of [section, section.rows.get(label)]) parts.push([first, first + run.n]);
   }
   return [...sections.values()].map(({ name, runs, parts, rows }) => {
-    const seats = joined(all, parts);
-    return { name, seats, rows: [...rows.values()].map((row) => ({ label: row.label, seats: joined(all, row.parts) })), ...extentOf(g, runs, seats.length) };
+    const seats = joined(allSeats, parts);
+    return { name, seats, rows: [...rows.values()].map((row) => ({ label: row.label, seats: joined(allSeats, row.parts) })), ...extentOf(g, runs, seats.length) };
   });
 }
 
 /** Returns the seats of several stretches, without a copy if the stretches follow each other. */
-function joined(all, parts) {
-  if (parts.every(([first], k) => k === 0 || first === parts[k - 1][1])) return all.subarray(parts[0][0], parts.at(-1)[1]);
+function joined(allSeats, parts) {
+  if (parts.every(([first], k) => k === 0 || first === parts[k - 1][1])) return allSeats.subarray(parts[0][0], parts.at(-1)[1]);
   const seats = new Uint32Array(parts.reduce((sum, [first, end]) => sum + end - first, 0));
-  let at = 0;
+  let offset = 0;
   for (const [first, end] of parts) {
-    seats.set(all.subarray(first, end), at);
-    at += end - first;
+    seats.set(allSeats.subarray(first, end), offset);
+    offset += end - first;
   }
   return seats;
 }

@@ -31,13 +31,13 @@ export function forgetHold(show, id) {
  */
 export async function holdOf(show, room) {
   const id = kept.get(`held.${show}`);
-  const known = id && holdKept(id);
-  if (!known) return null;
+  const stored = id && holdKept(id);
+  if (!stored) return null;
   const answer = await call("GET", `/v1/holds/${encodeURIComponent(id)}`);
-  if (answer.ok && answer.body.state !== "ordered") return rememberHold(show, room, { ...known, ...answer.body });
-  const gone = answer.ok || answer.status === 404 || answer.status === 410 || Date.parse(known.expires_at) - known.skew_ms <= Date.now();
-  if (gone) forgetHold(show, id);
-  return gone ? null : known;
+  if (answer.ok && answer.body.state !== "ordered") return rememberHold(show, room, { ...stored, ...answer.body });
+  const isGone = answer.ok || answer.status === 404 || answer.status === 410 || Date.parse(stored.expires_at) - stored.skew_ms <= Date.now();
+  if (isGone) forgetHold(show, id);
+  return isGone ? null : stored;
 }
 
 /**

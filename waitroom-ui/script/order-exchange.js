@@ -47,15 +47,15 @@ function tellTerms({ until, fee, kept_pct: kept }, zone) {
 
 /** Lists the shows to choose from. Returns whether they could be read. */
 async function fillShows(order) {
-  const own = await call("GET", `/v1/shows/${encodeURIComponent(order.show)}`);
-  if (!own.ok) return false;
+  const ownShow = await call("GET", `/v1/shows/${encodeURIComponent(order.show)}`);
+  if (!ownShow.ok) return false;
   const now = order.server_time;
-  const all = await call("GET", `/v1/shows?${new URLSearchParams({ ...searchFor(own.body), from: now })}`);
-  if (!all.ok) return false;
-  const same = exchangeChoices(own.body, all.body.shows, { currency: order.total.currency, now });
-  show($("exchange-ask"), same.length > 0);
-  $("exchange-show").replaceChildren(...same.map((one) => make("option", { value: one.show, text: `${one.title}, ${when(one.starts_at, one.time_zone)}` })));
-  if (same.some((one) => one.show === order.show)) $("exchange-show").value = order.show;
+  const allShows = await call("GET", `/v1/shows?${new URLSearchParams({ ...searchFor(ownShow.body), from: now })}`);
+  if (!allShows.ok) return false;
+  const choices = exchangeChoices(ownShow.body, allShows.body.shows, { currency: order.total.currency, now });
+  show($("exchange-ask"), choices.length > 0);
+  $("exchange-show").replaceChildren(...choices.map((target) => make("option", { value: target.show, text: `${target.title}, ${when(target.starts_at, target.time_zone)}` })));
+  if (choices.some((target) => target.show === order.show)) $("exchange-show").value = order.show;
   return true;
 }
 
@@ -66,11 +66,11 @@ async function fillShows(order) {
 export async function findTrains(order) {
   const { from, to } = order.journey;
   const query = new URLSearchParams({ from: from.station, to: to.station, date: $("exchange-date").value });
-  const found = await call("GET", `/v1/rail/trips?${query}`);
-  if (!found.ok) return showProblem(found.problem);
+  const trips = await call("GET", `/v1/rail/trips?${query}`);
+  if (!trips.ok) return showProblem(trips.problem);
   showProblem(null);
   const seats = living(order).length;
-  const choices = found.body.flatMap((trip) => trip.classes.filter(({ free }) => free >= seats).map((one) => choice(trip, one)));
+  const choices = trips.body.flatMap((trip) => trip.classes.filter(({ free }) => free >= seats).map((trainClass) => choice(trip, trainClass)));
   $("exchange-train").replaceChildren(...choices);
   show($("exchange-train-box"), choices.length > 0);
   show($("exchange-none"), choices.length === 0);

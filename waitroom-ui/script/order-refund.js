@@ -70,8 +70,8 @@ export async function whileRefunding(send) {
 export const refundAsk = (order) => asked(order.refund_offer, ticked);
 
 function refundRow({ seats, amount, fee, state, at, done_at: doneAt }) {
-  const what = fee.amount > 0 ? t("order.refund.row_fee", { seats: seats.join(", "), back: money(amount), fee: money(fee) }) : t("order.refund.row", { seats: seats.join(", "), back: money(amount) });
-  const known = amount.amount === 0 && state === "done" ? "nothing" : state;
-  const where = raw(`order.refund.state.${known}`) ? t(`order.refund.state.${known}`, { time: when(doneAt ?? at) }) : state;
-  return make("li", { "data-state": state }, make("time", { datetime: at, text: when(at) }), `: ${what} ${where}`);
+  const refundWords = fee.amount > 0 ? t("order.refund.row_fee", { seats: seats.join(", "), back: money(amount), fee: money(fee) }) : t("order.refund.row", { seats: seats.join(", "), back: money(amount) });
+  const stateName = amount.amount === 0 && state === "done" ? "nothing" : state;
+  const stateWords = raw(`order.refund.state.${stateName}`) ? t(`order.refund.state.${stateName}`, { time: when(doneAt ?? at) }) : state;
+  return make("li", { "data-state": state }, make("time", { datetime: at, text: when(at) }), `: ${refundWords} ${stateWords}`);
 }

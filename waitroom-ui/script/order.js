@@ -48,16 +48,16 @@ async function refresh() {
 /** Shows the order's state, and returns whether its words have changed. */
 function renderState() {
   const { state } = order;
-  const before = $("order-state").textContent;
+  const titleBefore = $("order-state").textContent;
   const special = caseOf(order, Date.now() + skewMs);
   const words = (part) => (special ? t(`order.case.${special}.${part}`) : t(`order.state.${state}.${part}`));
-  const known = raw(`order.state.${state}`);
-  put("order-state", known ? words("title") : t("order.unknown_state", { state }));
-  put("state-body", known ? words("body") : "");
+  const isKnown = raw(`order.state.${state}`);
+  put("order-state", isKnown ? words("title") : t("order.unknown_state", { state }));
+  put("state-body", isKnown ? words("body") : "");
   $("order-state").dataset.state = state;
   $("order-state").dataset.case = special ?? "";
   $("state-shape").dataset.shape = ["declined", "late"].includes(special) ? "warning" : (SHAPES[state] ?? "ring");
-  return before !== $("order-state").textContent;
+  return titleBefore !== $("order-state").textContent;
 }
 
 function take(next) {
@@ -65,10 +65,10 @@ function take(next) {
   order = next;
   skewMs = skewOf(order.server_time);
   useVenueZone(order.time_zone ?? order.journey?.time_zone);
-  const moved = renderState() && !isFirst;
-  const plain = !order.reason || USUAL.includes(order.reason);
-  show($("state-reason"), !plain);
-  if (!plain) put("state-reason", t("order.reason_line", { reason: reasonWords(order.reason) }));
+  const hasMoved = renderState() && !isFirst;
+  const isPlain = !order.reason || USUAL.includes(order.reason);
+  show($("state-reason"), !isPlain);
+  if (!isPlain) put("state-reason", t("order.reason_line", { reason: reasonWords(order.reason) }));
   renderPayment();
   renderSeats();
   renderHistory();
@@ -76,11 +76,11 @@ function take(next) {
   renderOffer();
   renderRefund(order);
   renderExchange(order);
-  const again = ["expired", "cancelled", "capture_failed", "refunded"].includes(order.state);
-  show($("again"), again);
+  const mayOrderAgain = ["expired", "cancelled", "capture_failed", "refunded"].includes(order.state);
+  show($("again"), mayOrderAgain);
   const slug = order.show?.show ?? order.show ?? keptOrder(id).show;
   if (slug) $("again-link").href = `/s/${encodeURIComponent(slug)}`;
-  if (moved) {
+  if (hasMoved) {
     announce(t("order.say_state", { state: $("order-state").textContent }), true);
     reads = 0;
   }
@@ -96,8 +96,8 @@ function renderPayment() {
   const pending = order.state === "pending";
   const pay = payment();
   const sandbox = pay?.provider === "sandbox";
-  const late = $("test-late");
-  show(late, sandbox && !document.querySelector(".test-banner:not(#test-late)"));
+  const testNotice = $("test-late");
+  show(testNotice, sandbox && !document.querySelector(".test-banner:not(#test-late)"));
   show($("pay-box"), pending);
   show($("difference"), pending && Boolean(order.exchange_of));
   if (order.exchange_of && pay) put("difference", t("order.exchange.difference", { amount: money(pay.amount) }));

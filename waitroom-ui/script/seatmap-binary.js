@@ -34,13 +34,13 @@ export function decodeSeatMap(buffer) {
 
 function positions(bytes, count, origin, step) {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const found = new Float32Array(count);
+  const values = new Float32Array(count);
   let sum = 0;
   for (let i = 0; i < count; i++) {
     sum += view.getInt16(2 * i, true);
-    found[i] = origin + step * sum;
+    values[i] = origin + step * sum;
   }
-  return found;
+  return values;
 }
 
 /** Throws if the text's lists do not fit each other or the number of seats. */
@@ -48,9 +48,9 @@ function check({ categories, sections, rows, runs, areas, outlines }, count) {
   const within = (index, list) => index === undefined || (Number.isInteger(index) && index >= 0 && index < list.length);
   let seats = 0;
   for (const run of runs) {
-    const known = within(run.category, categories) && within(run.section, sections) && within(run.row, rows);
-    const numbered = Number.isInteger(run.from) || run.numbers?.length === run.n;
-    if (!known || !numbered || !(run.n > 0)) throw new Error("a run of seats that does not fit its seat map");
+    const isKnown = within(run.category, categories) && within(run.section, sections) && within(run.row, rows);
+    const isNumbered = Number.isInteger(run.from) || run.numbers?.length === run.n;
+    if (!isKnown || !isNumbered || !(run.n > 0)) throw new Error("a run of seats that does not fit its seat map");
     seats += run.n;
   }
   if (seats !== count) throw new Error("runs that do not cover the seats");

@@ -173,8 +173,8 @@ export function recycle(bitmap) {
 }
 
 function makePen(width, height) {
-  const kept = spare.get(`${width} ${height}`)?.pop();
-  if (kept) return kept;
+  const pen = spare.get(`${width} ${height}`)?.pop();
+  if (pen) return pen;
   const canvas = document.createElement("canvas");
   canvas.width = width;
   canvas.height = height;
@@ -185,10 +185,10 @@ function paintGround(pen, { g, look, ratio }, scale, x, y, width, height) {
   pen.setTransform(1, 0, 0, 1, 0, 0);
   pen.fillStyle = look.paper;
   pen.fillRect(0, 0, width, height);
-  const at = ([px, py]) => [(px - g.bounds.left) * scale - x, (py - g.bounds.top) * scale - y];
+  const pixelAt = ([px, py]) => [(px - g.bounds.left) * scale - x, (py - g.bounds.top) * scale - y];
   const path = (points) => {
     pen.beginPath();
-    for (const point of points) pen.lineTo(...at(point));
+    for (const point of points) pen.lineTo(...pixelAt(point));
     pen.closePath();
   };
   const paint = ({ points, fill, stroke }) => {
@@ -223,7 +223,7 @@ function paintGround(pen, { g, look, ratio }, scale, x, y, width, height) {
   for (const shape of g.over) paint(shape);
   if (g.stage) paint({ points: g.stage.points, fill: "stage" });
   else if (g.focal) {
-    const [fx, fy] = at([g.focal.x, g.focal.y]);
+    const [fx, fy] = pixelAt([g.focal.x, g.focal.y]);
     pen.fillStyle = look.soft;
     pen.beginPath();
     for (const [dx, dy] of [[0, -8], [8, 0], [0, 8], [-8, 0]]) pen.lineTo(fx + dx * ratio, fy + dy * ratio);

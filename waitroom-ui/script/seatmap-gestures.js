@@ -10,7 +10,7 @@ const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], Arrow
 /** Passes the events of a canvas to a `SeatMap`. */
 export function listen(canvas, map) {
   const pointers = new Map();
-  const at = (event) => {
+  const pointOf = (event) => {
     const box = canvas.getBoundingClientRect();
     return { x: event.clientX - box.left, y: event.clientY - box.top };
   };
@@ -18,21 +18,21 @@ export function listen(canvas, map) {
     const zooms = event.ctrlKey || event.metaKey;
     if (!zooms && !map.isZoomed()) return;
     event.preventDefault();
-    const { x, y } = at(event);
+    const { x, y } = pointOf(event);
     map.zoom(Math.exp(-event.deltaY * (zooms ? 0.01 : 0.0018)), x, y);
   }, { passive: false });
   // Without this, two fingers would scroll the page.
   canvas.addEventListener("touchstart", (event) => event.touches.length > 1 && event.cancelable && event.preventDefault(), { passive: false });
   canvas.addEventListener("pointerdown", (event) => {
     canvas.setPointerCapture(event.pointerId);
-    pointers.set(event.pointerId, { ...at(event), moved: pointers.size ? Infinity : 0 });
+    pointers.set(event.pointerId, { ...pointOf(event), moved: pointers.size ? Infinity : 0 });
   });
-  canvas.addEventListener("pointermove", (event) => moved(canvas, map, pointers, event, at(event)));
+  canvas.addEventListener("pointermove", (event) => moved(canvas, map, pointers, event, pointOf(event)));
   canvas.addEventListener("pointerup", (event) => {
-    const was = pointers.get(event.pointerId);
+    const pointer = pointers.get(event.pointerId);
     pointers.delete(event.pointerId);
     canvas.classList.remove("dragging");
-    if (was && was.moved < TAP_PX) map.tap(at(event), event.pointerType);
+    if (pointer && pointer.moved < TAP_PX) map.tap(pointOf(event), event.pointerType);
   });
   canvas.addEventListener("pointercancel", (event) => pointers.delete(event.pointerId));
   canvas.addEventListener("pointerleave", () => map.on.point(-1));
@@ -41,29 +41,29 @@ export function listen(canvas, map) {
 }
 
 function moved(canvas, map, pointers, event, to) {
-  const was = pointers.get(event.pointerId);
-  if (!was) {
+  const pointer = pointers.get(event.pointerId);
+  if (!pointer) {
     const seat = map.under(to.x, to.y);
     canvas.classList.toggle("over-seat", seat >= 0);
     return map.on.point(seat, to.x, to.y);
   }
-  const [dx, dy] = [to.x - was.x, to.y - was.y];
+  const [dx, dy] = [to.x - pointer.x, to.y - pointer.y];
   if (pointers.size === 1) {
-    was.moved += Math.hypot(dx, dy);
-    if (was.moved >= TAP_PX && map.isZoomed()) {
+    pointer.moved += Math.hypot(dx, dy);
+    if (pointer.moved >= TAP_PX && map.isZoomed()) {
       canvas.classList.add("dragging");
       map.on.point(-1);
       map.pan(dx, dy);
     }
   } else {
-    was.moved = Infinity;
+    pointer.moved = Infinity;
     const other = [...pointers].find(([id]) => id !== event.pointerId)[1];
-    const before = Math.hypot(was.x - other.x, was.y - other.y) || 1;
-    const after = Math.hypot(to.x - other.x, to.y - other.y) || 1;
-    map.zoom(after / before, (to.x + other.x) / 2, (to.y + other.y) / 2);
+    const distanceBefore = Math.hypot(pointer.x - other.x, pointer.y - other.y) || 1;
+    const distanceAfter = Math.hypot(to.x - other.x, to.y - other.y) || 1;
+    map.zoom(distanceAfter / distanceBefore, (to.x + other.x) / 2, (to.y + other.y) / 2);
     map.pan(dx / 2, dy / 2);
   }
-  [was.x, was.y] = [to.x, to.y];
+  [pointer.x, pointer.y] = [to.x, to.y];
 }
 
 function key(map, event) {
@@ -84,6 +84,6 @@ function key(map, event) {
 /** Returns the seat at which the keyboard begins: the one nearest to the middle of the map. */
 function startSeat(map) {
   const { width, height } = map.size;
-  const near = seatAt(map.g, ...map.planAt(width / 2, height / 2), Infinity);
-  return near >= 0 ? near : (map.g.sections[0]?.seats[0] ?? -1);
+  const nearest = seatAt(map.g, ...map.planAt(width / 2, height / 2), Infinity);
+  return nearest >= 0 ? nearest : (map.g.sections[0]?.seats[0] ?? -1);
 }

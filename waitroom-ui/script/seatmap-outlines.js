@@ -61,10 +61,10 @@ const cross = ([ox, oy], [ax, ay], [bx, by]) => (ax - ox) * (by - oy) - (ay - oy
  * whose box is within `reach` of the point. Returns -1 if there is none.
  */
 export function sectionAt(g, x, y, reach) {
-  const inside = g.outlines.find(({ points }) => contains(points, x, y));
-  if (inside) return inside.section;
-  const near = ({ box }) => x > box.left - reach && x < box.right + reach && y > box.top - reach && y < box.bottom + reach;
-  return g.sections.findIndex(near);
+  const outline = g.outlines.find(({ points }) => contains(points, x, y));
+  if (outline) return outline.section;
+  const isNear = ({ box }) => x > box.left - reach && x < box.right + reach && y > box.top - reach && y < box.bottom + reach;
+  return g.sections.findIndex(isNear);
 }
 
 /**

@@ -30,14 +30,14 @@ function scaledTo(view, scale, x, y) {
 
 /** Returns the view zoomed around a point of the map, no further out than the whole plan. */
 export function zoomed(view, factor, x, y, least, spacing) {
-  const most = Math.max(least, NEAREST_PX / spacing);
-  return scaledTo(view, Math.min(most, Math.max(least, view.scale * factor)), x, y);
+  const mostScale = Math.max(least, NEAREST_PX / spacing);
+  return scaledTo(view, Math.min(mostScale, Math.max(least, view.scale * factor)), x, y);
 }
 
 /** Returns the view moved back, if needed, so that the middle of the map stays over the plan. */
 export function kept(view, bounds, { width, height }) {
-  const back = (at, from, to, middle) => Math.min(middle - from * view.scale, Math.max(middle - to * view.scale, at));
-  return { scale: view.scale, x: back(view.x, bounds.left, bounds.right, width / 2), y: back(view.y, bounds.top, bounds.bottom, height / 2) };
+  const clamped = (at, from, to, middle) => Math.min(middle - from * view.scale, Math.max(middle - to * view.scale, at));
+  return { scale: view.scale, x: clamped(view.x, bounds.left, bounds.right, width / 2), y: clamped(view.y, bounds.top, bounds.bottom, height / 2) };
 }
 
 /**

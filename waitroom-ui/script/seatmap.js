@@ -70,14 +70,14 @@ export class SeatMap {
   }
 
   count(i, state) {
-    const before = this.scene.states[i];
-    if (before === state) return; // A seat that changed twice stands in the list twice.
-    this.tally[before] -= 1;
+    const oldState = this.scene.states[i];
+    if (oldState === state) return; // A seat that changed twice stands in the list twice.
+    this.tally[oldState] -= 1;
     this.tally[state] += 1;
     this.scene.states[i] = state;
     if (this.g.inArea[i]) return;
     if (state === FREE) this.freeOf[this.g.sectionOf[i]] += 1;
-    else if (before === FREE) this.freeOf[this.g.sectionOf[i]] -= 1;
+    else if (oldState === FREE) this.freeOf[this.g.sectionOf[i]] -= 1;
   }
 
   setOwn(own) {
@@ -95,10 +95,10 @@ export class SeatMap {
   /** Brings seats into view, if they are not there already. */
   showSeats(seats) {
     const { width, height } = this.size;
-    const seen = ([x, y]) => x > 10 && y > 10 && x < width - 10 && y < height - 10;
-    const near = this.g.spacing * this.view.scale >= 12;
+    const isInView = ([x, y]) => x > 10 && y > 10 && x < width - 10 && y < height - 10;
+    const isLarge = this.g.spacing * this.view.scale >= 12;
     this.marks.found = [];
-    if (seats.length && !(near && seats.every((i) => seen(this.screen(i))))) this.flyToSeats(seats);
+    if (seats.length && !(isLarge && seats.every((i) => isInView(this.screen(i))))) this.flyToSeats(seats);
     this.redraw();
   }
 
@@ -307,8 +307,8 @@ export class SeatMap {
   approach(x, y, least) {
     const { scale } = this.view;
     const section = this.g.sections[sectionAt(this.g, ...this.planAt(x, y), 24 / scale)];
-    const near = section && viewOf(section.box, this.size, this.g.spacing);
-    if (near && near.scale > scale * 1.3) return this.flyTo(near);
+    const sectionView = section && viewOf(section.box, this.size, this.g.spacing);
+    if (sectionView && sectionView.scale > scale * 1.3) return this.flyTo(sectionView);
     this.flyTo(zoomed(this.view, (least * 1.7) / (this.g.spacing * scale), x, y, this.fitted, this.g.spacing));
   }
 

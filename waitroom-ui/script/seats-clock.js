@@ -16,7 +16,7 @@ export async function showChoiceTime(room, answer) {
   const skew = skewOf(headers?.get("date"));
   if (!until || !(Date.parse(until) - skew > Date.now())) return;
   show($("choose-time"), true);
-  const over = () => ($("choose-time").textContent = t("seats.choose_over"));
-  const clock = new Countdown($("choose-clock"), over, (time) => t("seats.choose_time", { time }));
+  const sayOver = () => ($("choose-time").textContent = t("seats.choose_over"));
+  const clock = new Countdown($("choose-clock"), sayOver, (time) => t("seats.choose_time", { time }));
   clock.start(until, skew);
 }

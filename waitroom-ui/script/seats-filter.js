@@ -24,10 +24,10 @@ export class SeatFilter {
     const { g } = this;
     const category = $("filter-category").value;
     const chosen = $("filter-price").value;
-    const most = chosen === "" ? Infinity : Number(chosen); // A category may be free of charge.
+    const priceMax = chosen === "" ? Infinity : Number(chosen); // A category may be free of charge.
     const accessible = $("filter-accessible").checked;
-    if (!category && most === Infinity && !accessible) return null;
-    const good = g.categories.map(({ key, price }) => (!category || key === category) && (most === Infinity || (price?.amount ?? Infinity) <= most));
-    return (i) => good[g.category[i]] && (!accessible || isAccessible(g, i));
+    if (!category && priceMax === Infinity && !accessible) return null;
+    const fitting = g.categories.map(({ key, price }) => (!category || key === category) && (priceMax === Infinity || (price?.amount ?? Infinity) <= priceMax));
+    return (i) => fitting[g.category[i]] && (!accessible || isAccessible(g, i));
   }
 }

@@ -84,8 +84,8 @@ export class HeldBar {
    * the change removes it from the hold. Any other seat is added to the hold.
    */
   toggle(label) {
-    const held = this.hold.seats.some((seat) => seat.label === label);
-    const set = held ? this.change.remove : this.change.add;
+    const isHeld = this.hold.seats.some((seat) => seat.label === label);
+    const set = isHeld ? this.change.remove : this.change.add;
     if (!set.delete(label)) set.add(label);
     this.render();
     this.on.changed(this.labels());

@@ -75,8 +75,8 @@ export class Picker {
   }
 
   setArea(area, quantity) {
-    const most = Math.min(this.freeIn(area), this.limit - this.total() + (this.areas.get(area.label) ?? 0));
-    const taken = Math.max(0, Math.min(quantity, most));
+    const quantityMax = Math.min(this.freeIn(area), this.limit - this.total() + (this.areas.get(area.label) ?? 0));
+    const taken = Math.max(0, Math.min(quantity, quantityMax));
     if (taken) this.areas.set(area.label, taken);
     else this.areas.delete(area.label);
     this.render();
@@ -117,13 +117,13 @@ export class Picker {
 
   /** Removes chosen seats that are no longer free. */
   dropTaken(changed) {
-    const gone = [...this.chosen].filter((i) => (changed === "all" || changed.includes(i)) && this.state(i) !== FREE);
-    for (const i of gone) this.chosen.delete(i);
-    if (gone.length) {
-      announce(t("problems.seats_taken.what", { seats: gone.map((i) => seatOf(this.g, i).label).join(", ") }), true);
+    const taken = [...this.chosen].filter((i) => (changed === "all" || changed.includes(i)) && this.state(i) !== FREE);
+    for (const i of taken) this.chosen.delete(i);
+    if (taken.length) {
+      announce(t("problems.seats_taken.what", { seats: taken.map((i) => seatOf(this.g, i).label).join(", ") }), true);
       this.on.changed();
     }
-    if (gone.length || this.g.areas.length) this.render();
+    if (taken.length || this.g.areas.length) this.render();
   }
 
   render() {

@@ -80,9 +80,9 @@ export class Waiting {
 
   async look() {
     clearTimeout(this.timer);
-    const was = this.waiter?.waiter;
+    const waiterBefore = this.waiter?.waiter;
     const answer = await call("GET", this.path);
-    if (this.waiter?.waiter !== was) return;
+    if (this.waiter?.waiter !== waiterBefore) return;
     if (answer.ok) this.put(answer.body);
     else if (answer.status === 404) this.put(null);
     else this.later(2 * (this.waiter?.refresh_s ?? 5));
@@ -95,15 +95,15 @@ export class Waiting {
 
   put(waiter) {
     clearTimeout(this.timer);
-    const before = this.waiter?.state;
+    const stateBefore = this.waiter?.state;
     this.waiter = waiter;
     this.on.waits?.(this.isWaiting());
     if (waiter) kept.set(`waiting.${this.page.show}`, true);
     else kept.remove(`waiting.${this.page.show}`);
     if (this.isWaiting()) this.later(waiter.refresh_s ?? 5);
-    if (waiter?.state === "offered" && before !== "offered") this.offered();
+    if (waiter?.state === "offered" && stateBefore !== "offered") this.offered();
     else if (waiter?.state !== "offered") this.clock.stop();
-    if (waiter?.state === "ended" && before && before !== "ended") announce(this.lead(), true);
+    if (waiter?.state === "ended" && stateBefore && stateBefore !== "ended") announce(this.lead(), true);
     this.render();
   }
 
@@ -124,9 +124,9 @@ export class Waiting {
   render() {
     const state = this.waiter?.state ?? "none";
     const offer = state === "offered" ? this.waiter.offer : null;
-    const taken = offer !== null && this.page.heldId() === offer.hold;
+    const isTaken = offer !== null && this.page.heldId() === offer.hold;
     const invited = state === "none" && !this.page.heldId() && (this.soldOut || this.full || this.asked);
-    show($("wait"), !taken && (state !== "none" || invited));
+    show($("wait"), !isTaken && (state !== "none" || invited));
     $("wait").dataset.state = state;
     $("wait").dataset.missed = String(this.waiter?.missed ?? 0);
     put("wait-title", t(`seats.wait_title_${state}`));

@@ -11,10 +11,10 @@ function load(address) {
   return new Promise((resolve, reject) => {
     if (window.Stripe) return resolve(window.Stripe);
     const script = document.createElement("script");
-    const late = setTimeout(reject, LOADED_WITHIN_MS);
+    const timeout = setTimeout(reject, LOADED_WITHIN_MS);
     script.src = address;
-    script.addEventListener("load", () => (clearTimeout(late), window.Stripe ? resolve(window.Stripe) : reject()));
-    script.addEventListener("error", () => (clearTimeout(late), reject()));
+    script.addEventListener("load", () => (clearTimeout(timeout), window.Stripe ? resolve(window.Stripe) : reject()));
+    script.addEventListener("error", () => (clearTimeout(timeout), reject()));
     document.head.append(script);
   });
 }

@@ -16,8 +16,8 @@ addEventListener("fetch", (event) => {
 async function answer(request) {
   const stored = await caches.match(request.url, { ignoreVary: true });
   if (!stored) return fetch(request);
-  const late = new Promise((resolve) => setTimeout(resolve, PATIENCE_MS, null));
-  const fresh = await Promise.race([fetch(request).catch(() => null), late]);
+  const timeout = new Promise((resolve) => setTimeout(resolve, PATIENCE_MS, null));
+  const fresh = await Promise.race([fetch(request).catch(() => null), timeout]);
   return fresh && fresh.status < 500 ? fresh : marked(stored);
 }
 

@@ -18,10 +18,10 @@ export function askForTravellers(seats) {
  * focuses the first empty field.
  */
 export function travellersNamed() {
-  const all = fields();
-  const empty = all.filter((input) => !input.value.trim());
-  for (const input of all) input.setAttribute("aria-invalid", String(empty.includes(input)));
+  const inputs = fields();
+  const empty = inputs.filter((input) => !input.value.trim());
+  for (const input of inputs) input.setAttribute("aria-invalid", String(empty.includes(input)));
   show($("travellers-fault"), empty.length > 0);
   empty[0]?.focus();
-  return empty.length ? null : all.map((input) => ({ name: input.value.trim() }));
+  return empty.length ? null : inputs.map((input) => ({ name: input.value.trim() }));
 }

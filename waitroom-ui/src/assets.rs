@@ -63,13 +63,13 @@ fn load_bundle() -> AssetBundle {
     .expect("the scripts can be joined, which the tests of this crate check");
     let written = joined.into_iter().chain(texts::later_files());
     raw.extend(written.map(|(path, text)| (path, text.into_bytes())));
-    let mut whole = Sha256::new();
+    let mut all_files_hash = Sha256::new();
     for (path, bytes) in &raw {
-        whole.update(path.as_bytes());
-        whole.update([0]);
-        whole.update(Sha256::digest(bytes));
+        all_files_hash.update(path.as_bytes());
+        all_files_hash.update([0]);
+        all_files_hash.update(Sha256::digest(bytes));
     }
-    let version = short_hex(&whole.finalize());
+    let version = short_hex(&all_files_hash.finalize());
     let files = raw
         .into_iter()
         .map(|(path, bytes)| {

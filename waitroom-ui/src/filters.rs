@@ -21,38 +21,38 @@ use crate::texts;
 /// two forms (`{"one": …, "other": …}`), `n` chooses the form.
 pub(crate) fn fill(text: &Value, values: &Kwargs) -> Result<String, Error> {
     let text = if text.kind() == ValueKind::Map {
-        let one = values
+        let is_one = values
             .peek::<Value>("n")
             .ok()
             .and_then(|n| i64::try_from(n).ok())
             == Some(1);
-        text.get_attr(if one { "one" } else { "other" })?
+        text.get_attr(if is_one { "one" } else { "other" })?
     } else {
         text.clone()
     };
     let mut out = text.to_string();
     for name in values.args() {
         let value: Value = values.get(name)?;
-        let shown = if value.is_integer() {
+        let text_of_value = if value.is_integer() {
             count(&value)
         } else {
             value.to_string()
         };
-        out = out.replace(&format!("{{{name}}}"), &shown);
+        out = out.replace(&format!("{{{name}}}"), &text_of_value);
     }
     Ok(out)
 }
 
 /// Returns those texts of a group that a page has from the beginning.
 pub(crate) fn first_texts(texts: &Value, group: &str) -> Result<Value, Error> {
-    let mut kept = BTreeMap::new();
+    let mut first = BTreeMap::new();
     for key in texts.try_iter()? {
         let name = key.to_string();
         if texts::is_first(group, &name) {
-            kept.insert(name, texts.get_item(&key)?);
+            first.insert(name, texts.get_item(&key)?);
         }
     }
-    Ok(kept.into())
+    Ok(first.into())
 }
 
 /// Formats `12345` as `12,345`. Anything that is not a whole number stays as it is, and a missing
@@ -83,16 +83,16 @@ pub(crate) fn when(time: &Value, zone: Option<&str>) -> String {
     let Some(text) = time.as_str() else {
         return "–".to_owned();
     };
-    let there = zone.and_then(|zone| by_clocks_of(text, zone));
-    there
+    let local_time = zone.and_then(|zone| by_clocks_of(text, zone));
+    local_time
         .or_else(|| in_own_offset(text))
         .unwrap_or_else(|| text.to_owned())
 }
 
 fn by_clocks_of(text: &str, zone: &str) -> Option<String> {
     let moment: Timestamp = text.parse().ok()?;
-    let there = moment.in_tz(zone).ok()?;
-    let written = there.strftime("%-d %B %Y, %H:%M");
+    let local_time = moment.in_tz(zone).ok()?;
+    let written = local_time.strftime("%-d %B %Y, %H:%M");
     Some(format!("{written} ({})", self::zone(zone)))
 }
 
@@ -109,13 +109,13 @@ pub(crate) fn zone(zone: &str) -> String {
 fn in_own_offset(text: &str) -> Option<String> {
     let parts = Pieces::parse(text).ok()?;
     let offset = parts.to_numeric_offset()?;
-    let there = parts.date().to_datetime(parts.time()?);
-    let there = offset.to_timestamp(there).ok()?;
-    let there = there.to_zoned(offset.to_time_zone());
+    let local_time = parts.date().to_datetime(parts.time()?);
+    let local_time = offset.to_timestamp(local_time).ok()?;
+    let local_time = local_time.to_zoned(offset.to_time_zone());
     let zone = if offset == Offset::UTC { "" } else { "%:z" };
     Some(format!(
         "{}",
-        there.strftime(&format!("%-d %B %Y, %H:%M (UTC{zone})"))
+        local_time.strftime(&format!("%-d %B %Y, %H:%M (UTC{zone})"))
     ))
 }
 
@@ -164,9 +164,9 @@ pub(crate) fn money(value: &Value) -> String {
     let sign = SIGNS.iter().find(|(signed, _)| *signed == code);
     let sign = sign.map_or_else(|| format!("{code} "), |(_, sign)| (*sign).to_owned());
     let minus = if amount < 0 { "−" } else { "" };
-    let (whole, part) = currency.split_units(amount.unsigned_abs());
-    let point = if part.is_empty() { "" } else { "." };
-    format!("{minus}{sign}{}{point}{part}", count(&Value::from(whole)))
+    let (major, minor) = currency.split_units(amount.unsigned_abs());
+    let point = if minor.is_empty() { "" } else { "." };
+    format!("{minus}{sign}{}{point}{minor}", count(&Value::from(major)))
 }
 
 /// Formats a number of seconds for people: `40 s`, `12 min`, `2 h 5 min`. A minute or more is

@@ -95,8 +95,8 @@ pub(crate) fn later_files() -> impl Iterator<Item = (String, String)> {
     LANGUAGES.iter().map(|(language, texts)| {
         let mut later = json!({});
         for group in ["common", "lobby", "problems"] {
-            let all = texts[group].as_object().into_iter().flatten();
-            for (key, text) in all.filter(|(key, _)| !is_first(group, key)) {
+            let group_texts = texts[group].as_object().into_iter().flatten();
+            for (key, text) in group_texts.filter(|(key, _)| !is_first(group, key)) {
                 later[group][key] = text.clone();
             }
         }

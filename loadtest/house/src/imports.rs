@@ -83,15 +83,18 @@ impl<'a> ModuleTree<'a> {
 
     fn note_imported_names(&mut self, index: usize) {
         for import in &self.files[index].file.facts.imports {
-            let here = [self.files[index].module.as_slice(), &import.inline_module].concat();
-            let target = self.absolute(&here, &import.path);
+            let importing = [self.files[index].module.as_slice(), &import.inline_module].concat();
+            let target = self.absolute(&importing, &import.path);
             if import.alias == "*" {
                 if let Some([module @ .., _]) = target.as_deref() {
-                    self.globs.entry(here).or_default().push(module.to_vec());
+                    self.globs
+                        .entry(importing)
+                        .or_default()
+                        .push(module.to_vec());
                 }
             } else if target.is_some() || import.path.len() > 1 {
                 self.imported
-                    .entry(here)
+                    .entry(importing)
                     .or_default()
                     .insert(import.alias.clone(), target);
             }
@@ -99,26 +102,26 @@ impl<'a> ModuleTree<'a> {
     }
 
     /// Returns the path from the root of the crate, or `None` if the path leads out of the crate.
-    fn absolute(&self, here: &[String], path: &[String]) -> Option<NamePath> {
+    fn absolute(&self, module: &[String], path: &[String]) -> Option<NamePath> {
         let ups = path.iter().take_while(|name| *name == "super").count();
         if path[0] == "crate" {
             return Some(path[1..].to_vec());
         }
         if path[0] == "self" || ups > 0 {
-            let above = &here[..here.len().checked_sub(ups)?];
+            let above = &module[..module.len().checked_sub(ups)?];
             return Some([above, &path[ups.max(1)..]].concat());
         }
-        let within = [here, &path[..1]].concat();
+        let within = [module, &path[..1]].concat();
         if self.file_of.contains_key(&within) {
-            return Some([here, path].concat());
+            return Some([module, path].concat());
         }
-        let through = self.imported.get(here)?.get(&path[0])?.as_ref()?;
+        let through = self.imported.get(module)?.get(&path[0])?.as_ref()?;
         (path.len() > 1 && !through.is_empty()).then(|| [through.as_slice(), &path[1..]].concat())
     }
 
     /// Returns the file that declares the item at the end of the path, and the name of the item in
     /// that file. Returns `None` if the item is outside the crate.
-    fn declaring(&self, path: &[String], seen: &mut Vec<NamePath>) -> Option<(usize, String)> {
+    fn declaring(&self, path: &[String], visited: &mut Vec<NamePath>) -> Option<(usize, String)> {
         let mut module: NamePath = Vec::new();
         for (index, name) in path.iter().enumerate() {
             let below = [module.as_slice(), std::slice::from_ref(name)].concat();
@@ -130,11 +133,11 @@ impl<'a> ModuleTree<'a> {
                 .declared
                 .get(&module)
                 .is_some_and(|names| names.contains(name));
-            if !is_declared && !seen.iter().any(|known| known == path) {
-                seen.push(path.to_vec());
+            if !is_declared && !visited.iter().any(|known| known == path) {
+                visited.push(path.to_vec());
                 if let Some(target) = self.imported.get(&module).and_then(|names| names.get(name)) {
                     let target = target.as_ref()?;
-                    return self.declaring(&[target, &path[index + 1..]].concat(), seen);
+                    return self.declaring(&[target, &path[index + 1..]].concat(), visited);
                 }
                 for other in self.globs.get(&module).into_iter().flatten() {
                     let declares = self.declared.get(other).is_some_and(|n| n.contains(name));
@@ -143,7 +146,7 @@ impl<'a> ModuleTree<'a> {
                         .get(other)
                         .is_some_and(|n| n.contains_key(name));
                     if declares || imports {
-                        return self.declaring(&[other, &path[index..]].concat(), seen);
+                        return self.declaring(&[other, &path[index..]].concat(), visited);
                     }
                 }
             }
@@ -167,8 +170,11 @@ impl<'a> ModuleTree<'a> {
             let is_beneath = to.module.starts_with(&from.module) && to.module != from.module;
             if named.from != other && !is_beneath {
                 let name = if takes_all { "*".to_owned() } else { name };
-                let others = graph.entry(from.file.path.clone()).or_default();
-                others.entry(to.file.path.clone()).or_default().insert(name);
+                let imported = graph.entry(from.file.path.clone()).or_default();
+                imported
+                    .entry(to.file.path.clone())
+                    .or_default()
+                    .insert(name);
             }
         }
         graph
@@ -179,23 +185,23 @@ impl<'a> ModuleTree<'a> {
         let mut named_through: BTreeSet<(NamePath, &str)> = BTreeSet::new();
         for (from, placed) in self.files.iter().enumerate() {
             for named in &placed.file.facts.paths {
-                let here = [placed.module.as_slice(), &named.inline_module].concat();
-                if let Some(path) = self.absolute(&here, &named.path) {
+                let module = [placed.module.as_slice(), &named.inline_module].concat();
+                if let Some(path) = self.absolute(&module, &named.path) {
                     resolved.push(ResolvedName { from, path });
                 }
-                named_through.insert((here, &named.path[0]));
+                named_through.insert((module, &named.path[0]));
             }
         }
         for (from, placed) in self.files.iter().enumerate() {
             for import in &placed.file.facts.imports {
-                let here = [placed.module.as_slice(), &import.inline_module].concat();
-                let Some(path) = self.absolute(&here, &import.path) else {
+                let module = [placed.module.as_slice(), &import.inline_module].concat();
+                let Some(path) = self.absolute(&module, &import.path) else {
                     continue;
                 };
                 // If a file imports a module only to name its items by paths, these items are the
                 // imports, and the module is not.
                 let is_only_prefix = self.file_of.contains_key(&path)
-                    && named_through.contains(&(here, import.alias.as_str()));
+                    && named_through.contains(&(module, import.alias.as_str()));
                 if !is_only_prefix {
                     resolved.push(ResolvedName { from, path });
                 }
@@ -216,14 +222,14 @@ impl<'a> ModuleTree<'a> {
             })
             .collect();
         let mut graph = NameGraph::new();
-        for (from, others) in &self.file_imports() {
-            for (to, names) in others {
-                let (here, there) = (top[from.as_str()], top[to.as_str()]);
-                if here != there {
+        for (from, imported) in &self.file_imports() {
+            for (to, names) in imported {
+                let (from_module, to_module) = (top[from.as_str()], top[to.as_str()]);
+                if from_module != to_module {
                     let names = names.iter().cloned().collect::<Vec<_>>().join(", ");
-                    let edges = graph.entry(here.to_owned()).or_default();
+                    let edges = graph.entry(from_module.to_owned()).or_default();
                     edges
-                        .entry(there.to_owned())
+                        .entry(to_module.to_owned())
                         .or_default()
                         .insert(format!("{from} -> {to}: {names}"));
                 }
@@ -247,8 +253,8 @@ impl<'a> ModuleTree<'a> {
                 .iter()
                 .map(|import| (&import.inline_module, &import.path));
             for (inline, path) in named.chain(imported) {
-                let here = [placed.module.as_slice(), inline].concat();
-                if self.absolute(&here, path).is_none() {
+                let module = [placed.module.as_slice(), inline].concat();
+                if self.absolute(&module, path).is_none() {
                     let words = path.iter().map(String::as_str);
                     outside
                         .entry(placed.file.path.as_str())

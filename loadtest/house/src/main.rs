@@ -50,13 +50,16 @@ fn main() -> Result<ExitCode> {
     reason = "the figures are what this program is for"
 )]
 fn print_figure(figure: &HouseFigure, with_details: bool) {
-    let asked = match figure.bound {
+    let limit = match figure.bound {
         FigureBound::AtMost(bound) => format!("at most {bound}"),
         FigureBound::AtLeast(bound) => format!("at least {bound}"),
     };
-    let held = if figure.is_held() { "held" } else { "failed" };
+    let result = if figure.is_held() { "held" } else { "failed" };
     let value = (figure.value * 100.0).round() / 100.0;
-    println!("{held:<6}  {:<60}  {value:>8}  ({asked})", figure.measured);
+    println!(
+        "{result:<6}  {:<60}  {value:>8}  ({limit})",
+        figure.measured
+    );
     if with_details {
         for line in &figure.details {
             println!("        {line}");

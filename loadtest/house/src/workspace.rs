@@ -78,8 +78,8 @@ pub fn read_crates(root: &Path) -> Result<BTreeMap<String, CrateManifest>> {
         let folder = manifest
             .trim_end_matches("Cargo.toml")
             .trim_end_matches('/');
-        if let Some(read) = CrateManifest::from_text(&read_text(root, manifest)?)? {
-            crates.insert(folder.to_owned(), read);
+        if let Some(parsed) = CrateManifest::from_text(&read_text(root, manifest)?)? {
+            crates.insert(folder.to_owned(), parsed);
         }
     }
     Ok(crates)

@@ -35,8 +35,8 @@ pub async fn run_contract<'a, S>(cases: &[ContractCase<'a, S>], make: impl Async
     let mut broken = Vec::new();
     for (claim, case) in cases {
         let subject = make().await;
-        let tried = AssertUnwindSafe(case(subject)).catch_unwind().await;
-        if tried.is_err() {
+        let result = AssertUnwindSafe(case(subject)).catch_unwind().await;
+        if result.is_err() {
             broken.push(*claim);
         }
     }

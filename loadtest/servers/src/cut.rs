@@ -118,10 +118,10 @@ async fn forward_connection(near: TcpStream, target: u16, shared: Arc<CommitCutS
     let (from_near, to_near) = near.into_split();
     let (from_far, to_far) = far.into_split();
     // This becomes true when the next answer of the server must not reach the client.
-    let lost = Arc::new(AtomicBool::new(false));
+    let drop_answer = Arc::new(AtomicBool::new(false));
     tokio::select! {
-        () = forward_client_bytes(from_near, to_far, &shared, &lost) => {}
-        () = forward_server_bytes(from_far, to_near, &lost) => {}
+        () = forward_client_bytes(from_near, to_far, &shared, &drop_answer) => {}
+        () = forward_server_bytes(from_far, to_near, &drop_answer) => {}
     }
 }
 
@@ -130,34 +130,38 @@ async fn forward_client_bytes(
     mut near: OwnedReadHalf,
     mut far: OwnedWriteHalf,
     shared: &CommitCutState,
-    lost: &AtomicBool,
+    drop_answer: &AtomicBool,
 ) {
     let mut piece = vec![0; PIECE];
     loop {
         let Ok(read @ 1..) = near.read(&mut piece).await else {
             return;
         };
-        let said = &piece[..read];
-        let commits = said.windows(COMMIT.len()).any(|window| window == COMMIT);
+        let bytes = &piece[..read];
+        let commits = bytes.windows(COMMIT.len()).any(|window| window == COMMIT);
         match commits.then(|| shared.next_cut()).flatten() {
             Some(CommitCutPoint::Before) => return,
-            Some(CommitCutPoint::After) => lost.store(true, Ordering::SeqCst),
+            Some(CommitCutPoint::After) => drop_answer.store(true, Ordering::SeqCst),
             None => {}
         }
-        if far.write_all(said).await.is_err() {
+        if far.write_all(bytes).await.is_err() {
             return;
         }
     }
 }
 
 /// Forwards the answers of the server. When this returns, the connection ends.
-async fn forward_server_bytes(mut far: OwnedReadHalf, mut near: OwnedWriteHalf, lost: &AtomicBool) {
+async fn forward_server_bytes(
+    mut far: OwnedReadHalf,
+    mut near: OwnedWriteHalf,
+    drop_answer: &AtomicBool,
+) {
     let mut piece = vec![0; PIECE];
     loop {
         let Ok(read @ 1..) = far.read(&mut piece).await else {
             return;
         };
-        if lost.load(Ordering::SeqCst) || near.write_all(&piece[..read]).await.is_err() {
+        if drop_answer.load(Ordering::SeqCst) || near.write_all(&piece[..read]).await.is_err() {
             return;
         }
     }

@@ -141,14 +141,14 @@ impl FrontProxyKind {
     }
 
     fn arguments(self, file: &Path) -> Vec<std::ffi::OsString> {
-        let before: &[&str] = match self {
+        let options: &[&str] = match self {
             Self::Nginx => &["-c"],
             Self::HaProxy => &["-db", "-f"],
             Self::Caddy => &["run", "--adapter", "caddyfile", "--config"],
             Self::Envoy => &["--concurrency", "1", "--use-dynamic-base-id", "-c"],
         };
-        let before = before.iter().map(std::ffi::OsString::from);
-        before.chain([file.as_os_str().to_owned()]).collect()
+        let options = options.iter().map(std::ffi::OsString::from);
+        options.chain([file.as_os_str().to_owned()]).collect()
     }
 }
 
@@ -224,7 +224,7 @@ impl FrontProxy {
 /// Makes a certificate for the hosts of the samples: `cert.pem` and `key.pem`. Also writes both
 /// into `both.pem`.
 fn make_certificate(folder: &Path) -> anyhow::Result<()> {
-    let made = Command::new("openssl")
+    let output = Command::new("openssl")
         .current_dir(folder)
         .args(["req", "-x509", "-newkey", "ec", "-pkeyopt"])
         .args(["ec_paramgen_curve:P-256", "-nodes", "-days", "2"])
@@ -233,8 +233,11 @@ fn make_certificate(folder: &Path) -> anyhow::Result<()> {
         .args(["-keyout", "key.pem", "-out", "cert.pem"])
         .output()
         .context("openssl cannot be run")?;
-    let told = String::from_utf8_lossy(&made.stderr);
-    ensure!(made.status.success(), "openssl made no certificate: {told}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.success(),
+        "openssl made no certificate: {message}"
+    );
     let mut both = std::fs::read(folder.join("cert.pem"))?;
     both.extend(std::fs::read(folder.join("key.pem"))?);
     Ok(std::fs::write(folder.join("both.pem"), both)?)

@@ -21,7 +21,7 @@ pub fn check_lua<'a>(what: &str, scripts: impl IntoIterator<Item = (&'a str, &'a
         return;
     }
     let settings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.luacheckrc");
-    let mut said = String::new();
+    let mut problems = String::new();
     for (name, text) in scripts {
         let mut luacheck = Command::new("luacheck")
             .args(["--no-color", "--config"])
@@ -36,10 +36,10 @@ pub fn check_lua<'a>(what: &str, scripts: impl IntoIterator<Item = (&'a str, &'a
         drop(input);
         let output = luacheck.wait_with_output().expect("it ends");
         if !output.status.success() {
-            said.push_str(&String::from_utf8_lossy(&output.stdout));
+            problems.push_str(&String::from_utf8_lossy(&output.stdout));
         }
     }
-    assert!(said.is_empty(), "{said}");
+    assert!(problems.is_empty(), "{problems}");
 }
 
 /// Checks that the restricted account in `booking/redis/README.md` may call every command that the

@@ -66,9 +66,9 @@ pub fn must_skip_clock(what: &str) -> bool {
 
 pub(crate) fn skip(what: &str, missing: Option<String>) -> bool {
     let Some(missing) = missing else { return false };
-    let set = |name: &str, value: &str| std::env::var(name).is_ok_and(|is| is == value);
+    let is_set = |name: &str, value: &str| std::env::var(name).is_ok_and(|actual| actual == value);
     assert!(
-        !set("CI", "true") && !set("FAIRGATE_NOTHING_SKIPPED", "1"),
+        !is_set("CI", "true") && !is_set("FAIRGATE_NOTHING_SKIPPED", "1"),
         "{what} was not tested, and nothing may be skipped here: there is no {missing}"
     );
     eprintln!("SKIPPED: {what}: there is no {missing}");

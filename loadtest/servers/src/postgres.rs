@@ -219,7 +219,7 @@ impl PostgresServer {
     }
 
     async fn psql(&self, url: &str, sql: &str) -> anyhow::Result<String> {
-        let asked = Command::new(program("psql")?)
+        let output = Command::new(program("psql")?)
             .args([
                 "-X",
                 "-q",
@@ -237,9 +237,9 @@ impl PostgresServer {
             .output()
             .await
             .context("psql could not be started")?;
-        let told = String::from_utf8_lossy(&asked.stderr);
-        ensure!(asked.status.success(), "{sql}: {}", told.trim());
-        Ok(String::from_utf8_lossy(&asked.stdout).trim().to_owned())
+        let message = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "{sql}: {}", message.trim());
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 }
 
@@ -279,9 +279,9 @@ async fn make_data(data: &Path, folder: &Path, owner: Option<(u32, u32)>) -> any
         at_our_end: "KILL",
         log: log.clone(),
     })?;
-    let made = Command::from(making).kill_on_drop(true).status().await?;
+    let status = Command::from(making).kill_on_drop(true).status().await?;
     ensure!(
-        made.success(),
+        status.success(),
         "the database could not be made: {}",
         std::fs::read_to_string(log).unwrap_or_default()
     );

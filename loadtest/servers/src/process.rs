@@ -108,12 +108,12 @@ impl ServerProcess {
         // process is paused and all children have ended. A child that has not ended yet would still
         // use PostgreSQL's shared memory, and a new server with the same data would not start.
         send(child.id(), Signal::STOP);
-        let asked = Instant::now();
+        let paused_at = Instant::now();
         loop {
             let is_paused = has_state(child.id(), "TtZX");
             let running = children(child.id()).into_iter();
             let running: Vec<u32> = running.filter(|pid| !has_state(*pid, "ZX")).collect();
-            if is_paused && running.is_empty() || asked.elapsed() > ENDS_WITHIN {
+            if is_paused && running.is_empty() || paused_at.elapsed() > ENDS_WITHIN {
                 break;
             }
             for child in running {
@@ -132,8 +132,8 @@ impl ServerProcess {
         let Some(pid) = self.pid() else { return };
         self.resume();
         send(pid, signal);
-        let asked = Instant::now();
-        while self.pid().is_some() && asked.elapsed() < ENDS_WITHIN {
+        let signalled_at = Instant::now();
+        while self.pid().is_some() && signalled_at.elapsed() < ENDS_WITHIN {
             std::thread::sleep(Duration::from_millis(5));
         }
         self.kill();
@@ -239,9 +239,9 @@ type SpawnRequest = (ServerProgram, mpsc::SyncSender<anyhow::Result<Child>>);
 fn spawn(program: ServerProgram) -> anyhow::Result<Child> {
     static KEEPER: OnceLock<Mutex<mpsc::Sender<SpawnRequest>>> = OnceLock::new();
     let keeper = KEEPER.get_or_init(|| {
-        let (sender, wanted) = mpsc::channel::<SpawnRequest>();
+        let (sender, requests) = mpsc::channel::<SpawnRequest>();
         std::thread::spawn(move || {
-            for (program, answer) in wanted {
+            for (program, answer) in requests {
                 let started = command(&program).and_then(|mut command| {
                     let started = command.spawn();
                     started

@@ -140,21 +140,21 @@ async fn measure(options: &BotBenchOptions) -> anyhow::Result<BotBenchFigures> {
 
 /// Joins as one person from a /24 of their own. Returns how long the join took, or `None` if the
 /// person got no place.
-async fn join_person(http: LoadHttpClient, who: usize) -> anyhow::Result<Option<Duration>> {
-    let address = format!("10.{}.{}.5", who >> 8 & 0xff, who & 0xff);
+async fn join_person(http: LoadHttpClient, person: usize) -> anyhow::Result<Option<Duration>> {
+    let address = format!("10.{}.{}.5", person >> 8 & 0xff, person & 0xff);
     let begun = Instant::now();
-    let answer = send_join(&http, who, &address, json!({})).await?;
+    let answer = send_join(&http, person, &address, json!({})).await?;
     Ok((answer.status == 201).then(|| begun.elapsed()))
 }
 
 async fn send_join(
     http: &LoadHttpClient,
-    who: usize,
+    person: usize,
     address: &str,
     body: Value,
 ) -> anyhow::Result<LoadHttpAnswer> {
     let join = LoadHttpCall::post(format!("/v1/rooms/{ROOM}/places"), body).forwarded(address);
-    http.send(&join, who).await.map_err(anyhow::Error::msg)
+    http.send(&join, person).await.map_err(anyhow::Error::msg)
 }
 
 /// Joins again and again until the time is over. The bot solves a challenge only if it must.
@@ -169,7 +169,7 @@ async fn run_bot(http: LoadHttpClient, until: Instant) -> anyhow::Result<BotLoot
         let answer = send_join(&http, turn, BOT_ADDRESS, body).await?;
         let answer = if answer.code().as_deref() == Some("challenge_failed") {
             match pay(&http, turn, secret, until, &mut loot).await? {
-                Some(paid) => paid,
+                Some(answer) => answer,
                 None => break,
             }
         } else {
@@ -198,8 +198,8 @@ async fn pay(
     }
     let altcha = task.json()["altcha"].clone();
     let begun = Instant::now();
-    let left = until.saturating_duration_since(begun);
-    let solving = tokio::task::spawn_blocking(move || challenges::solve(altcha, left));
+    let time_left = until.saturating_duration_since(begun);
+    let solving = tokio::task::spawn_blocking(move || challenges::solve(altcha, time_left));
     let Some(solved) = solving.await?? else {
         return Ok(None);
     };

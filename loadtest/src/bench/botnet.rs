@@ -156,18 +156,18 @@ async fn measure_once(
     let http = LoadHttpClient::new(&rig.urls());
     people::open_doors(&http, rig.promoter_key(), ROOM, room).await?;
     let provider = rig.checks().context("the rig has a provider")?.clone();
-    let before = rig.gateway_cpu_s();
+    let cpu_before_s = rig.gateway_cpu_s();
     let loot = Arc::new(BotnetLoot::default());
     let bots = run_bots(options, &http, &loot);
-    let come = move |http: LoadHttpClient, who: usize| {
+    let join = move |http: LoadHttpClient, person: usize| {
         let provider = provider.clone();
-        async move { join_person(http, &provider, who).await }
+        async move { join_person(http, &provider, person).await }
     };
-    let everybody = people::for_everybody(&http, options.people as usize, come);
+    let everybody = people::for_everybody(&http, options.people as usize, join);
     let (bots, people) = tokio::join!(bots, everybody);
     let (bots, people) = (bots?, people?);
     let people: Vec<String> = people.into_iter().flatten().collect();
-    let spent_s = rig.gateway_cpu_s() - before;
+    let spent_s = rig.gateway_cpu_s() - cpu_before_s;
     let front = u64::from(options.people);
     let key = rig.promoter_key();
     let bots_in_front = count_in_front(&http, key, &bots, front).await?;
@@ -190,11 +190,11 @@ async fn measure_once(
 async fn join_person(
     http: LoadHttpClient,
     provider: &fairgate_servers::FakeChallengeServer,
-    who: usize,
+    person: usize,
 ) -> anyhow::Result<Option<String>> {
-    let address = format!("10.{}.{}.5", who >> 8 & 0xff, who & 0xff);
+    let address = format!("10.{}.{}.5", person >> 8 & 0xff, person & 0xff);
     let secret: [u8; 32] = rand::rng().random();
-    let task = challenges::ask(&http, ROOM, &secret, &address, who).await?;
+    let task = challenges::ask(&http, ROOM, &secret, &address, person).await?;
     let solution = match task.status {
         200 if task.json()["kind"] == "pow" => {
             let altcha = task.json()["altcha"].clone();
@@ -206,7 +206,7 @@ async fn join_person(
         _ => None,
     };
     let solution = solution.as_deref();
-    let answer = challenges::join(&http, ROOM, &secret, solution, &address, who).await?;
+    let answer = challenges::join(&http, ROOM, &secret, solution, &address, person).await?;
     Ok(answer.json()["place"].as_str().map(str::to_owned))
 }
 
@@ -227,14 +227,14 @@ async fn run_bots(
         bots.spawn(async move {
             let mut places = Vec::new();
             loop {
-                let turn = loot.asked.fetch_add(1, Ordering::Relaxed);
-                if turn >= wanted || Instant::now() >= until {
+                let number = loot.asked.fetch_add(1, Ordering::Relaxed);
+                if number >= wanted || Instant::now() >= until {
                     return anyhow::Ok(places);
                 }
-                let network = turn % networks;
+                let network = number % networks;
                 let address = format!("203.{}.{}.7", network >> 8 & 0xff, network & 0xff);
-                let until = until.saturating_duration_since(Instant::now());
-                places.extend(take_place(&http, &loot, &core, &address, until).await?);
+                let time_left = until.saturating_duration_since(Instant::now());
+                places.extend(take_place(&http, &loot, &core, &address, time_left).await?);
             }
         });
     }
@@ -252,7 +252,7 @@ async fn take_place(
     loot: &BotnetLoot,
     core: &Semaphore,
     address: &str,
-    left: Duration,
+    time_left: Duration,
 ) -> anyhow::Result<Option<String>> {
     let secret: [u8; 32] = rand::rng().random();
     let task = challenges::ask(http, ROOM, &secret, address, 0).await?;
@@ -262,7 +262,7 @@ async fn take_place(
             let altcha = task.json()["altcha"].clone();
             let _core = core.acquire().await?;
             let begun = Instant::now();
-            let solving = tokio::task::spawn_blocking(move || challenges::solve(altcha, left));
+            let solving = tokio::task::spawn_blocking(move || challenges::solve(altcha, time_left));
             let Some(solved) = solving.await?? else {
                 return Ok(None);
             };
@@ -287,12 +287,12 @@ async fn count_in_front(
     people::draw(http, key, ROOM).await?;
     let places: Arc<[String]> = places.into();
     let count = places.len();
-    let rank = move |http: LoadHttpClient, who: usize| {
-        let place = places[who].clone();
+    let rank = move |http: LoadHttpClient, person: usize| {
+        let place = places[person].clone();
         async move {
             let call = LoadHttpCall::get(format!("/v1/rooms/{ROOM}/place")).bearer(&place);
-            let shown = people::granted(&http, who, &call).await?;
-            anyhow::Ok(shown["rank"].as_u64().context("a place without a rank")?)
+            let place = people::granted(&http, person, &call).await?;
+            anyhow::Ok(place["rank"].as_u64().context("a place without a rank")?)
         }
     };
     let ranks = people::for_everybody(http, count, rank).await?;

@@ -143,26 +143,26 @@ async fn measure(options: &CarrierBenchOptions) -> anyhow::Result<CarrierBenchFi
     let provider = rig.checks().context("the rig has a provider")?.clone();
     // All simulated phones share one core. The time of a real phone is computed from the work.
     let cores = Arc::new(Semaphore::new(1));
-    let before = rig.gateway_cpu_s();
+    let cpu_before_s = rig.gateway_cpu_s();
     let begun = Instant::now();
-    let mut coming = JoinSet::new();
+    let mut joining = JoinSet::new();
     let apart = f64::from(options.seconds) / f64::from(options.people.max(1));
-    for who in 0..options.people {
-        let at = begun + Duration::from_secs_f64(apart * f64::from(who));
+    for person in 0..options.people {
+        let arrival = begun + Duration::from_secs_f64(apart * f64::from(person));
         let (http, provider, cores) = (http.clone(), provider.clone(), Arc::clone(&cores));
-        coming.spawn(async move {
-            tokio::time::sleep_until(at.into()).await;
-            join_person(&http, &provider, &cores, who as usize).await
+        joining.spawn(async move {
+            tokio::time::sleep_until(arrival.into()).await;
+            join_person(&http, &provider, &cores, person as usize).await
         });
     }
     let mut joined = Vec::new();
-    while let Some(person) = coming.join_next().await {
+    while let Some(person) = joining.join_next().await {
         joined.extend(person??);
     }
     let took = begun.elapsed();
-    let spent = rig.gateway_cpu_s() - before;
+    let spent_s = rig.gateway_cpu_s() - cpu_before_s;
     rig.stop().await?;
-    figures(options, &joined, took, spent)
+    figures(options, &joined, took, spent_s)
 }
 
 fn figures(
@@ -205,17 +205,17 @@ async fn join_person(
     http: &LoadHttpClient,
     provider: &FakeChallengeServer,
     cores: &Semaphore,
-    who: usize,
+    person: usize,
 ) -> anyhow::Result<Option<JoinedPerson>> {
     let secret: [u8; 32] = rand::rng().random();
     let begun = Instant::now();
     let (mut phone_s, mut worked) = (0.0, Duration::ZERO);
     while begun.elapsed() < TRIES_FOR {
-        let task = challenges::ask(http, ROOM, &secret, ADDRESS, who).await?;
+        let task = challenges::ask(http, ROOM, &secret, ADDRESS, person).await?;
         let solution = match task.status {
             204 => None,
             200 if task.json()["kind"] == "pow" => {
-                let from = Instant::now();
+                let began = Instant::now();
                 let _core = cores.acquire().await?;
                 let altcha = task.json()["altcha"].clone();
                 let solving =
@@ -223,7 +223,7 @@ async fn join_person(
                 let Some(solved) = solving.await?? else {
                     return Ok(None);
                 };
-                worked += from.elapsed();
+                worked += began.elapsed();
                 phone_s += solved.phone_s;
                 Some(solved.payload)
             }
@@ -237,7 +237,7 @@ async fn join_person(
             other => bail!("the challenge was refused: {other}"),
         };
         let answer =
-            challenges::join(http, ROOM, &secret, solution.as_deref(), ADDRESS, who).await?;
+            challenges::join(http, ROOM, &secret, solution.as_deref(), ADDRESS, person).await?;
         match answer.status {
             201 => {
                 let waited = begun.elapsed().saturating_sub(worked);

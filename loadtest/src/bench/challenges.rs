@@ -57,11 +57,11 @@ pub async fn ask(
     room: &str,
     secret: &[u8; 32],
     address: &str,
-    who: usize,
+    person: usize,
 ) -> anyhow::Result<LoadHttpAnswer> {
     let holder = hex::encode(Sha256::digest(secret));
     let task = LoadHttpCall::get(format!("/v1/rooms/{room}/challenge?holder={holder}"));
-    let answer = http.send(&task.forwarded(address), who).await;
+    let answer = http.send(&task.forwarded(address), person).await;
     answer.map_err(anyhow::Error::msg)
 }
 
@@ -75,13 +75,13 @@ pub async fn join(
     secret: &[u8; 32],
     solution: Option<&str>,
     address: &str,
-    who: usize,
+    person: usize,
 ) -> anyhow::Result<LoadHttpAnswer> {
     let mut body = json!({"secret": hex::encode(secret)});
     if let Some(solution) = solution {
         body["challenge"] = solution.into();
     }
     let join = LoadHttpCall::post(format!("/v1/rooms/{room}/places"), body);
-    let answer = http.send(&join.forwarded(address), who).await;
+    let answer = http.send(&join.forwarded(address), person).await;
     answer.map_err(anyhow::Error::msg)
 }

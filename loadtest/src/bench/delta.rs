@@ -116,7 +116,7 @@ async fn measure(options: &DeltaBenchOptions) -> anyhow::Result<DeltaBenchFigure
     let buyers = Buyers::start(&http, options.buyers, places.len()).await?;
     let settle = Duration::from_secs(options.seconds.min(SETTLE_S));
     sleep(settle).await;
-    let first = purchases_per_s(&buyers, options.seconds).await;
+    let first_alone = purchases_per_s(&buyers, options.seconds).await;
 
     let opening = tokio::task::spawn_blocking(move || open_all(address, &places));
     let (sockets, observers) = opening.await??;
@@ -127,28 +127,31 @@ async fn measure(options: &DeltaBenchOptions) -> anyhow::Result<DeltaBenchFigure
     let watched_per_s = purchases_per_s(&buyers, options.seconds).await;
     let frames = sockets.counts().seats.load(Ordering::Relaxed) - frames;
     let ended = Instant::now();
-    let seen: Vec<_> = observers.iter().map(FanObserver::take).collect();
+    let observed: Vec<_> = observers.iter().map(FanObserver::take).collect();
     sockets.ensure_open()?;
     tokio::task::spawn_blocking(move || drop((sockets, observers))).await?;
 
     sleep(settle).await;
-    let last = purchases_per_s(&buyers, options.seconds).await;
+    let last_alone = purchases_per_s(&buyers, options.seconds).await;
     buyers.finish().await?;
     rig.stop().await?;
-    let gaps = seen
+    let gaps = observed
         .iter()
-        .map(|seen| longest_gap(begun, &seen.seats, ended));
+        .map(|observed| longest_gap(begun, &observed.seats, ended));
     let gap = gaps.max().context("there is no observer")?;
     let gap_ms = gap.as_secs_f64() * 1e3;
-    let told = seen.iter().filter_map(|seen| seen.seats_every_ms).max();
-    let ratio = watched_per_s / ((first + last) / 2.0);
+    let interval_ms = observed
+        .iter()
+        .filter_map(|observed| observed.seats_every_ms)
+        .max();
+    let ratio = watched_per_s / ((first_alone + last_alone) / 2.0);
     Ok(DeltaBenchFigures {
         bench: "delta",
         watchers: options.watchers,
-        alone_per_s: [first, last],
+        alone_per_s: [first_alone, last_alone],
         watched_per_s,
         ratio,
-        seats_every_ms: told.context("no line frame gave the interval of the pictures")?,
+        seats_every_ms: interval_ms.context("no line frame gave the interval of the pictures")?,
         gap_ms,
         seat_frames_per_s: frames as f64 / options.seconds as f64,
         held: options.unjudged || (ratio >= RATIO_MIN && gap_ms <= GAP_MS_MAX),
@@ -159,10 +162,10 @@ async fn measure(options: &DeltaBenchOptions) -> anyhow::Result<DeltaBenchFigure
 /// picture has one gap, which is the whole time.
 fn longest_gap(begun: Instant, pictures: &[Instant], ended: Instant) -> Duration {
     let mut gap = Duration::ZERO;
-    let mut before = begun;
+    let mut previous = begun;
     for picture in pictures.iter().chain([&ended]) {
-        gap = gap.max(picture.saturating_duration_since(before));
-        before = *picture;
+        gap = gap.max(picture.saturating_duration_since(previous));
+        previous = *picture;
     }
     gap
 }
@@ -173,16 +176,17 @@ fn open_all(
 ) -> anyhow::Result<(FanSockets, Vec<FanObserver>)> {
     let (observing, watching) = places.split_at(OBSERVERS);
     let sockets = FanSockets::open(address, watching, true)?;
-    let open = |(who, place): (usize, &String)| FanObserver::open(address, 39_000 + who, place);
+    let open =
+        |(person, place): (usize, &String)| FanObserver::open(address, 39_000 + person, place);
     let observers = observing.iter().enumerate().map(open);
     Ok((sockets, observers.collect::<anyhow::Result<_>>()?))
 }
 
 /// Counts purchases for this many seconds, and returns the purchases a second.
 async fn purchases_per_s(buyers: &Buyers, seconds: u64) -> f64 {
-    let (begun, before) = (Instant::now(), buyers.bought());
+    let (begun, bought_before) = (Instant::now(), buyers.bought());
     sleep(Duration::from_secs(seconds)).await;
-    let per_s = (buyers.bought() - before) as f64 / begun.elapsed().as_secs_f64();
+    let per_s = (buyers.bought() - bought_before) as f64 / begun.elapsed().as_secs_f64();
     eprintln!("  {per_s:.0} purchases a second");
     per_s
 }

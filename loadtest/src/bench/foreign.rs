@@ -85,45 +85,50 @@ async fn measure(options: &ForeignBenchOptions) -> anyhow::Result<ForeignBenchFi
     people::open_doors(&http, rig.promoter_key(), ROOM, json!({})).await?;
     let begun = Instant::now();
     let every = (options.networks as usize / FRESH).max(1);
-    let come = move |http: LoadHttpClient, who: usize| come(http, who, every);
-    let came = people::for_everybody(&http, options.networks as usize, come).await?;
+    let call_in = move |http: LoadHttpClient, person: usize| call_in(http, person, every);
+    let results = people::for_everybody(&http, options.networks as usize, call_in).await?;
     let took = begun.elapsed();
     rig.stop().await?;
-    let fresh: Vec<Option<Duration>> = came.into_iter().flatten().collect();
-    let placed = fresh.iter().flatten().count();
-    let longest = fresh.iter().flatten().max().copied().unwrap_or_default();
+    let fresh_joins: Vec<Option<Duration>> = results.into_iter().flatten().collect();
+    let placed = fresh_joins.iter().flatten().count();
+    let longest = fresh_joins
+        .iter()
+        .flatten()
+        .max()
+        .copied()
+        .unwrap_or_default();
     Ok(ForeignBenchFigures {
         bench: "foreign",
         rig: options.rig.to_string(),
         networks: options.networks,
         networks_per_s: f64::from(options.networks) / took.as_secs_f64(),
-        fresh: fresh.len(),
+        fresh: fresh_joins.len(),
         placed,
         longest_ms: longest.as_secs_f64() * 1e3,
-        held: placed == fresh.len() && placed > 0 && longest <= WITHIN,
+        held: placed == fresh_joins.len() && placed > 0 && longest <= WITHIN,
     })
 }
 
-/// Calls from a foreign network. If `who` is a multiple of `every`, a fresh visitor also joins.
+/// Calls from a foreign network. If `person` is a multiple of `every`, a fresh visitor also joins.
 /// Returns `None` if no fresh visitor came, `Some(None)` if the visitor got no place at the first
 /// call, and otherwise how long the join took.
-async fn come(
+async fn call_in(
     http: LoadHttpClient,
-    who: usize,
+    person: usize,
     every: usize,
 ) -> anyhow::Result<Option<Option<Duration>>> {
-    let [_, a, b, c] = (who as u32).to_be_bytes();
+    let [_, a, b, c] = (person as u32).to_be_bytes();
     // The call counts against the foreign network's quota of challenges.
     let foreign = format!("{}.{a}.{b}.{c}", 11);
     let task = LoadHttpCall::get(format!("/v1/rooms/{ROOM}/challenge")).forwarded(&foreign);
-    http.send(&task, who).await.map_err(anyhow::Error::msg)?;
-    if !who.is_multiple_of(every) {
+    http.send(&task, person).await.map_err(anyhow::Error::msg)?;
+    if !person.is_multiple_of(every) {
         return Ok(None);
     }
     let fresh = format!("10.{a}.{b}.{c}");
     let begun = Instant::now();
     let secret: [u8; 32] = rand::random();
-    challenges::ask(&http, ROOM, &secret, &fresh, who).await?;
-    let answer = challenges::join(&http, ROOM, &secret, None, &fresh, who).await?;
+    challenges::ask(&http, ROOM, &secret, &fresh, person).await?;
+    let answer = challenges::join(&http, ROOM, &secret, None, &fresh, person).await?;
     Ok(Some((answer.status == 201).then(|| begun.elapsed())))
 }

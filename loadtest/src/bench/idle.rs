@@ -161,9 +161,9 @@ async fn measure(options: &IdleBenchOptions) -> anyhow::Result<IdleBenchFigures>
 
 /// Returns the percentage of a core that the gateway uses in this time.
 async fn core_percent(rig: &Rig, time: Duration) -> anyhow::Result<f64> {
-    let (begun, before) = (Instant::now(), fans::gateway_cpu_s(rig)?);
+    let (begun, before_s) = (Instant::now(), fans::gateway_cpu_s(rig)?);
     sleep(time).await;
-    let spent = fans::gateway_cpu_s(rig)? - before;
+    let spent = fans::gateway_cpu_s(rig)? - before_s;
     Ok(spent / begun.elapsed().as_secs_f64() * 100.0)
 }
 
@@ -174,12 +174,12 @@ async fn cost(
     baseline_percent: f64,
 ) -> anyhow::Result<IdleCost> {
     let lines = || sockets.counts().lines.load(Ordering::Relaxed);
-    let (begun, before) = (Instant::now(), lines());
+    let (begun, lines_before) = (Instant::now(), lines());
     let time = Duration::from_secs(options.seconds);
     let core_percent = core_percent(rig, time).await? - baseline_percent;
-    let told = (lines() - before) as f64 / f64::from(options.sockets);
+    let lines_per_socket = (lines() - lines_before) as f64 / f64::from(options.sockets);
     Ok(IdleCost {
         core_percent,
-        line_every_s: begun.elapsed().as_secs_f64() / told.max(f64::MIN_POSITIVE),
+        line_every_s: begun.elapsed().as_secs_f64() / lines_per_socket.max(f64::MIN_POSITIVE),
     })
 }

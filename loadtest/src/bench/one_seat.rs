@@ -169,16 +169,17 @@ async fn one_round(
     passes: &Arc<[String]>,
     seat: &str,
 ) -> anyhow::Result<OneSeatRound> {
-    let ready = Arc::new(Barrier::new(passes.len()));
+    let start_line = Arc::new(Barrier::new(passes.len()));
     let mut asking = JoinSet::new();
-    for who in 0..passes.len() {
-        let (http, passes, ready) = (http.clone(), Arc::clone(passes), Arc::clone(&ready));
+    for person in 0..passes.len() {
+        let (http, passes, start_line) =
+            (http.clone(), Arc::clone(passes), Arc::clone(&start_line));
         let call = LoadHttpCall::post(format!("/v1/shows/{SHOW}/holds"), json!({"seats": [seat]}));
-        let key = format!("{seat}-{who}");
+        let key = format!("{seat}-{person}");
         asking.spawn(async move {
-            let call = call.bearer(&passes[who]).key(&key);
-            ready.wait().await;
-            final_answer(&http, who, &call).await
+            let call = call.bearer(&passes[person]).key(&key);
+            start_line.wait().await;
+            final_answer(&http, person, &call).await
         });
     }
     let mut round = OneSeatRound {
@@ -188,8 +189,8 @@ async fn one_round(
         put_off: 0,
         longest: Duration::ZERO,
     };
-    while let Some(asked) = asking.join_next().await {
-        let (answer, put_off, took) = asked?;
+    while let Some(result) = asking.join_next().await {
+        let (answer, put_off, took) = result?;
         round.put_off += put_off;
         round.longest = round.longest.max(took);
         match answer {
@@ -209,20 +210,20 @@ async fn one_round(
 /// answer, how often the call was repeated, and how long all tries took together.
 async fn final_answer(
     http: &LoadHttpClient,
-    who: usize,
+    person: usize,
     call: &LoadHttpCall,
 ) -> (Result<LoadHttpAnswer, String>, usize, Duration) {
     let begun = Instant::now();
     let mut put_off = 0;
     loop {
-        let answer = http.send(call, who).await;
-        let again = match &answer {
+        let answer = http.send(call, person).await;
+        let retry_s = match &answer {
             Ok(answer) if matches!(answer.status, 429 | 503) => answer.retry_after_s,
             Ok(_) => None,
             // The effect of the call is unknown, but the key makes it safe to send it again.
             Err(_) => Some(RETRY_AFTER_NO_ANSWER_S),
         };
-        let Some(again_s) = again.filter(|_| begun.elapsed() < ANSWERED_WITHIN) else {
+        let Some(again_s) = retry_s.filter(|_| begun.elapsed() < ANSWERED_WITHIN) else {
             return (answer, put_off, begun.elapsed());
         };
         put_off += 1;
@@ -232,21 +233,21 @@ async fn final_answer(
 
 /// Waits until every gateway shows exactly `held` seats as held.
 async fn wait_until_held(urls: &[String], held: usize) -> anyhow::Result<()> {
-    let read = LoadHttpCall::get(format!("/v1/shows/{SHOW}/seats"));
+    let call = LoadHttpCall::get(format!("/v1/shows/{SHOW}/seats"));
     for url in urls {
         let http = LoadHttpClient::new(std::slice::from_ref(url));
         let begun = Instant::now();
         loop {
-            let answer = http.send(&read, 0).await.map_err(anyhow::Error::msg)?;
+            let answer = http.send(&call, 0).await.map_err(anyhow::Error::msg)?;
             let seats =
                 SwarmSeatSnapshot::read(&answer.body).context("the seats could not be read")?;
-            let seen = seats.counts()[1];
-            if seen == held {
+            let shown = seats.counts()[1];
+            if shown == held {
                 break;
             }
             ensure!(
                 begun.elapsed() < SHOWN_WITHIN,
-                "{url} shows {seen} held seats, but {held} seats are held"
+                "{url} shows {shown} held seats, but {held} seats are held"
             );
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

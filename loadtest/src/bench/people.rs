@@ -119,9 +119,9 @@ pub async fn open_doors(
         document[field] = value.clone();
     }
     put(http, key, &format!("rooms/{room}"), document).await?;
-    let known = LoadHttpCall::get(format!("/v1/rooms/{room}"));
-    for who in 0..http.gateways() {
-        granted(http, who, &known).await?;
+    let room_call = LoadHttpCall::get(format!("/v1/rooms/{room}"));
+    for gateway in 0..http.gateways() {
+        granted(http, gateway, &room_call).await?;
     }
     Ok(())
 }
@@ -166,40 +166,40 @@ pub async fn for_everybody<
 >(
     http: &LoadHttpClient,
     people: usize,
-    what: impl Fn(LoadHttpClient, usize) -> F + Clone + Send + 'static,
+    task: impl Fn(LoadHttpClient, usize) -> F + Clone + Send + 'static,
 ) -> anyhow::Result<Vec<T>> {
     let next = Arc::new(AtomicUsize::new(0));
-    let mut doing = JoinSet::new();
+    let mut tasks = JoinSet::new();
     for _ in 0..AT_ONCE.min(people) {
-        let (http, next, what) = (http.clone(), Arc::clone(&next), what.clone());
-        doing.spawn(async move {
-            let mut done = Vec::new();
+        let (http, next, task) = (http.clone(), Arc::clone(&next), task.clone());
+        tasks.spawn(async move {
+            let mut results = Vec::new();
             loop {
-                let who = next.fetch_add(1, Ordering::Relaxed);
-                if who >= people {
-                    return anyhow::Ok(done);
+                let person = next.fetch_add(1, Ordering::Relaxed);
+                if person >= people {
+                    return anyhow::Ok(results);
                 }
-                done.push((who, what(http.clone(), who).await?));
+                results.push((person, task(http.clone(), person).await?));
             }
         });
     }
     let mut answers = Vec::new();
-    while let Some(done) = doing.join_next().await {
-        answers.extend(done??);
+    while let Some(results) = tasks.join_next().await {
+        answers.extend(results??);
     }
-    answers.sort_by_key(|(who, _)| *who);
+    answers.sort_by_key(|(person, _)| *person);
     Ok(answers.into_iter().map(|(_, answer)| answer).collect())
 }
 
 /// Joins the room and claims a pass. Repeats each call until it succeeds.
-async fn pass(http: LoadHttpClient, who: usize) -> anyhow::Result<String> {
+async fn pass(http: LoadHttpClient, person: usize) -> anyhow::Result<String> {
     let mut secret = [0; 32];
-    secret[..8].copy_from_slice(&who.to_be_bytes());
+    secret[..8].copy_from_slice(&person.to_be_bytes());
     let secret = json!({"secret": hex::encode(secret)});
     let join = LoadHttpCall::post(format!("/v1/rooms/{ROOM}/places"), secret);
-    let place = text(&granted(&http, who, &join).await?, "place")?;
+    let place = text(&granted(&http, person, &join).await?, "place")?;
     let claim = LoadHttpCall::new(Method::POST, format!("/v1/rooms/{ROOM}/pass")).bearer(&place);
-    text(&granted(&http, who, &claim).await?, "pass")
+    text(&granted(&http, person, &claim).await?, "pass")
 }
 
 /// Sends a call again and again until the answer is a success.
@@ -208,13 +208,13 @@ async fn pass(http: LoadHttpClient, who: usize) -> anyhow::Result<String> {
 /// Where the call gets no answer, is refused for good, or does not succeed in time.
 pub async fn granted(
     http: &LoadHttpClient,
-    who: usize,
+    person: usize,
     call: &LoadHttpCall,
 ) -> anyhow::Result<Value> {
     let begun = Instant::now();
     let mut unanswered = 0;
     loop {
-        let answer = match http.send(call, who).await {
+        let answer = match http.send(call, person).await {
             Ok(answer) => answer,
             // A call gets no answer if its connection closes at that moment.
             Err(_) if unanswered < UNANSWERED_MAX => {
@@ -228,8 +228,8 @@ pub async fn granted(
         }
         // These refusals are temporary. A gateway answers 404, for instance, until it knows a room
         // that was just made.
-        let passes = matches!(answer.status, 404 | 409 | 429 | 503);
-        if !passes || begun.elapsed() > GRANTED_WITHIN {
+        let is_temporary = matches!(answer.status, 404 | 409 | 429 | 503);
+        if !is_temporary || begun.elapsed() > GRANTED_WITHIN {
             bail!("{} was refused {}", call.path, answer_text(&answer));
         }
         let is_overloaded = matches!(answer.status, 429 | 503);

@@ -45,11 +45,11 @@ pub fn page(outcome: &BenchOutcome) -> HtmlReport {
     } else {
         "FAILED: a threshold was missed"
     };
-    let first = outcome.lines.first().map_or("", |line| line.trim());
-    let told = outcome.lines.iter().skip(1).map(|line| {
+    let headline = outcome.lines.first().map_or("", |line| line.trim());
+    let text_rows = outcome.lines.iter().skip(1).map(|line| {
         let line = line.trim();
-        let (what, figure) = line.split_once("  ").unwrap_or((line, ""));
-        vec![what.to_owned(), figure.trim().to_owned()]
+        let (name, figure) = line.split_once("  ").unwrap_or((line, ""));
+        vec![name.to_owned(), figure.trim().to_owned()]
     });
     let mut rows = Vec::new();
     flatten("", &outcome.figures, &mut rows);
@@ -60,11 +60,11 @@ pub fn page(outcome: &BenchOutcome) -> HtmlReport {
     };
     HtmlReport {
         title: format!("Bench {name}"),
-        answer: format!("{held}: {first}."),
+        answer: format!("{held}: {headline}."),
         figures: Vec::new(),
         charts: Vec::new(),
         tables: vec![
-            table("What was measured", ["what", "figure"], told.collect()),
+            table("What was measured", ["what", "figure"], text_rows.collect()),
             table("All figures", ["name", "value"], rows),
         ],
         settings: vec![
@@ -93,8 +93,8 @@ fn flatten(path: &str, value: &Value, rows: &mut Vec<Vec<String>>) {
             }
         }
         Value::Array(values) => {
-            for (at, value) in values.iter().enumerate() {
-                flatten(&inner(&at), value, rows);
+            for (index, value) in values.iter().enumerate() {
+                flatten(&inner(&index), value, rows);
             }
         }
         Value::String(text) => rows.push(vec![path.to_owned(), text.clone()]),

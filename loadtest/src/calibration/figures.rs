@@ -142,13 +142,14 @@ impl Calibration {
     /// # Errors
     /// Where the file cannot be read, or is no calibration. The error says why.
     pub fn read(path: &Path) -> Result<Self, String> {
-        let told = |fault: String| format!("{} is no calibration: {fault}", path.display());
-        let text = std::fs::read_to_string(path).map_err(|error| told(error.to_string()))?;
-        let read: Self = toml::from_str(&text).map_err(|error| told(error.to_string()))?;
-        if let Some(fault) = read.fault() {
-            return Err(told(fault));
+        let message = |fault: String| format!("{} is no calibration: {fault}", path.display());
+        let text = std::fs::read_to_string(path).map_err(|error| message(error.to_string()))?;
+        let calibration: Self =
+            toml::from_str(&text).map_err(|error| message(error.to_string()))?;
+        if let Some(fault) = calibration.fault() {
+            return Err(message(fault));
         }
-        Ok(read)
+        Ok(calibration)
     }
 
     /// Writes the file.

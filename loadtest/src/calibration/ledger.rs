@@ -40,8 +40,8 @@ pub async fn commits(rig: &Rig) -> anyhow::Result<Option<f64>> {
     let Some(postgres) = rig.postgres() else {
         return Ok(None);
     };
-    let told = postgres.query(sql).await?;
-    Ok(Some(told.trim().parse().with_context(|| {
-        format!("PostgreSQL counts no commits: {told}")
+    let answer = postgres.query(sql).await?;
+    Ok(Some(answer.trim().parse().with_context(|| {
+        format!("PostgreSQL counts no commits: {answer}")
     })?))
 }

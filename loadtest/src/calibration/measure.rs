@@ -54,7 +54,7 @@ pub async fn measure(options: &CalibrateOptions) -> anyhow::Result<Calibration> 
     let address: SocketAddr = address.trim_start_matches("http://").parse()?;
     let room = json!({"per_s": 20_000, "max_inside": 50_000, "claim_s": 600});
     fans::prepare(&http, rig.promoter_key(), room).await?;
-    told("what the processes use by themselves");
+    print_step("what the processes use by themselves");
     sleep(SETTLE).await;
     let time = Duration::from_secs(options.seconds);
     let idle = IdleUse::measure(&rig, time).await;
@@ -72,15 +72,15 @@ impl CalibrationRig {
     ) -> anyhow::Result<Calibration> {
         let (rig, http) = (&self.rig, &self.http);
         let (visitors, time) = (options.visitors, Duration::from_secs(options.seconds));
-        told("joins");
+        print_step("joins");
         let before_mb = self.gateways_mb();
         let (places, join) = self
             .work(visitors.into(), fans::join_all(http, visitors as usize))
             .await?;
         let joined_mb = self.gateways_mb();
-        told("places that are asked for");
+        print_step("places that are asked for");
         let ((), poll) = self.work(visitors.into(), self.polls(&places)).await?;
-        told("sockets");
+        print_step("sockets");
         let kernel = kernel_cache_bytes();
         let polled_mb = self.gateways_mb();
         let (sockets, socket_open) = self
@@ -95,20 +95,20 @@ impl CalibrationRig {
         tokio::task::spawn_blocking(move || drop(sockets)).await?;
         people::draw(http, rig.promoter_key(), ROOM).await?;
         sleep(SETTLE).await;
-        told("passes and holds");
+        print_step("passes and holds");
         let holders = HOLDERS.min(places.len());
         let (passes, enter) = self
             .work(holders as f64, self.passes(&places[..holders]))
             .await?;
-        let held = (holders * HOLDS_EACH) as f64;
-        let ((), hold) = self.work(held, self.holds(passes)).await?;
-        told("purchases");
+        let hold_count = (holders * HOLDS_EACH) as f64;
+        let ((), hold) = self.work(hold_count, self.holds(passes)).await?;
+        print_step("purchases");
         let (purchase, commits_per_purchase) = self.purchases(&places, time).await?;
-        told("pictures of the seats");
+        print_step("pictures of the seats");
         let picture = self
             .pictures(address, &places, time, &[purchase, socket_wait])
             .await?;
-        let each = |mb: f64| (mb * 1e6 / f64::from(visitors)).max(0.0);
+        let bytes_each = |mb: f64| (mb * 1e6 / f64::from(visitors)).max(0.0);
         Ok(Calibration {
             made_at: jiff::Timestamp::now().to_string(),
             rig: options.rig.to_string(),
@@ -125,10 +125,10 @@ impl CalibrationRig {
                 picture,
             },
             memory: MemoryCosts {
-                place_bytes: each(joined_mb - before_mb),
-                socket_bytes: each(open_mb - polled_mb),
+                place_bytes: bytes_each(joined_mb - before_mb),
+                socket_bytes: bytes_each(open_mb - polled_mb),
                 // Both ends of each socket are on this machine.
-                kernel_socket_bytes: each(kernel / 2e6),
+                kernel_socket_bytes: bytes_each(kernel / 2e6),
             },
             ledger: LedgerCosts {
                 syncs_per_s: ledger::syncs_per_s(rig.folder())?,
@@ -145,9 +145,9 @@ impl CalibrationRig {
         work: impl Future<Output = anyhow::Result<T>>,
     ) -> anyhow::Result<(T, WorkCost)> {
         let before = RigUse::of(&self.rig);
-        let done = work.await?;
+        let result = work.await?;
         let cost = before.cost_until(&RigUse::of(&self.rig), units, self.idle);
-        Ok((done, cost))
+        Ok((result, cost))
     }
 
     fn gateways_mb(&self) -> f64 {
@@ -159,9 +159,9 @@ impl CalibrationRig {
     async fn polls(&self, places: &[String]) -> anyhow::Result<()> {
         let places: Arc<[String]> = places.into();
         let people = places.len();
-        people::for_everybody(&self.http, people, move |http, who| {
-            let look = LoadHttpCall::get(format!("/v1/rooms/{ROOM}/place")).bearer(&places[who]);
-            async move { people::granted(&http, who, &look).await.map(drop) }
+        people::for_everybody(&self.http, people, move |http, person| {
+            let look = LoadHttpCall::get(format!("/v1/rooms/{ROOM}/place")).bearer(&places[person]);
+            async move { people::granted(&http, person, &look).await.map(drop) }
         })
         .await?;
         Ok(())
@@ -170,28 +170,28 @@ impl CalibrationRig {
     async fn passes(&self, places: &[String]) -> anyhow::Result<Arc<[String]>> {
         let places: Arc<[String]> = places.into();
         let people = places.len();
-        let passes = people::for_everybody(&self.http, people, move |http, who| {
+        let passes = people::for_everybody(&self.http, people, move |http, person| {
             let claim = LoadHttpCall::new(Method::POST, format!("/v1/rooms/{ROOM}/pass"));
-            let claim = claim.bearer(&places[who]);
-            async move { people::text(&people::granted(&http, who, &claim).await?, "pass") }
+            let claim = claim.bearer(&places[person]);
+            async move { people::text(&people::granted(&http, person, &claim).await?, "pass") }
         });
         Ok(passes.await?.into())
     }
 
     async fn holds(&self, passes: Arc<[String]>) -> anyhow::Result<()> {
         let people = passes.len();
-        people::for_everybody(&self.http, people, move |http, who| {
+        people::for_everybody(&self.http, people, move |http, person| {
             let passes = Arc::clone(&passes);
             async move {
                 for turn in 0..HOLDS_EACH {
                     let best = json!({"best": {"quantity": 2}});
                     let hold = LoadHttpCall::post(format!("/v1/shows/{SHOW}/holds"), best);
-                    let hold = hold.bearer(&passes[who]);
-                    let hold = hold.key(&format!("calibration-{who}-{turn}"));
-                    let held = people::granted(&http, who, &hold).await?;
-                    let path = format!("/v1/holds/{}", people::text(&held, "hold")?);
-                    let back = LoadHttpCall::new(Method::DELETE, path).bearer(&passes[who]);
-                    people::granted(&http, who, &back).await?;
+                    let hold = hold.bearer(&passes[person]);
+                    let hold = hold.key(&format!("calibration-{person}-{turn}"));
+                    let answer = people::granted(&http, person, &hold).await?;
+                    let path = format!("/v1/holds/{}", people::text(&answer, "hold")?);
+                    let release = LoadHttpCall::new(Method::DELETE, path).bearer(&passes[person]);
+                    people::granted(&http, person, &release).await?;
                 }
                 Ok(())
             }
@@ -217,42 +217,45 @@ impl CalibrationRig {
         let commits = ledger::commits(&self.rig).await?;
         buyers.finish().await?;
         let commits = committed.zip(commits);
-        let each = commits.map(|(then, now)| (now - then) / bought.max(1.0));
-        Ok((cost, each))
+        let commits_each = commits.map(|(then, now)| (now - then) / bought.max(1.0));
+        Ok((cost, commits_each))
     }
 
-    /// Lets people buy while others watch. `known` has the cost of a purchase, and the cost of a
-    /// socket that waits for a second. All other cost is the cost of the pictures.
+    /// Lets people buy while others watch. `known_costs` has the cost of a purchase, and the cost
+    /// of a socket that waits for a second. All other cost is the cost of the pictures.
     async fn pictures(
         &self,
         address: SocketAddr,
         places: &[String],
         time: Duration,
-        known: &[WorkCost; 2],
+        known_costs: &[WorkCost; 2],
     ) -> anyhow::Result<WorkCost> {
         let sockets = open(address, places.to_vec(), true).await?;
         // Earlier buyers took the seats at the beginning of the list.
-        let first = places.len();
-        let buyers = BUYERS.min(first);
-        let buyers = Buyers::start_at_the_back(&self.http, buyers, first).await?;
+        let first_buyer = places.len();
+        let buyers = BUYERS.min(first_buyer);
+        let buyers = Buyers::start_at_the_back(&self.http, buyers, first_buyer).await?;
         sleep(SETTLE).await;
         let frames = || sockets.counts().seats.load(Ordering::Relaxed);
-        let (before, bought, seen) = (RigUse::of(&self.rig), buyers.bought(), frames());
+        let (before, bought, frames_seen) = (RigUse::of(&self.rig), buyers.bought(), frames());
         sleep(time).await;
-        let (bought, seen) = ((buyers.bought() - bought) as f64, frames() - seen);
+        let (bought, frames_seen) = ((buyers.bought() - bought) as f64, frames() - frames_seen);
         let after = RigUse::of(&self.rig);
         buyers.finish().await?;
         sockets.ensure_open()?;
         tokio::task::spawn_blocking(move || drop(sockets)).await?;
-        let all = before.cost_until(&after, 1.0, self.idle);
+        let all_costs = before.cost_until(&after, 1.0, self.idle);
         let waited = places.len() as f64 * time.as_secs_f64();
-        let [purchase, wait] = known;
+        let [purchase, wait] = known_costs;
         let other = purchase.divided(1.0 / bought.max(1e-9));
         let waiting = wait.divided(1.0 / waited);
-        let pictures = seen.max(1) as f64;
+        let pictures = frames_seen.max(1) as f64;
         Ok(WorkCost {
-            per_s: seen as f64 / time.as_secs_f64(),
-            ..all.without(&other).without(&waiting).divided(pictures)
+            per_s: frames_seen as f64 / time.as_secs_f64(),
+            ..all_costs
+                .without(&other)
+                .without(&waiting)
+                .divided(pictures)
         })
     }
 }
@@ -272,6 +275,6 @@ async fn open(
 }
 
 /// Prints what is measured now.
-fn told(what: &str) {
+fn print_step(what: &str) {
     eprintln!("  {what} …");
 }

@@ -23,7 +23,7 @@ pub struct IdleUse(WorkCost);
 impl RigUse {
     /// Reads what the processes of a rig have used so far.
     pub fn of(rig: &Rig) -> Self {
-        let mut all = Self {
+        let mut total = Self {
             at: Instant::now(),
             gateway_ms: 0.0,
             booking_ms: 0.0,
@@ -34,30 +34,30 @@ impl RigUse {
         for part in rig.parts() {
             let spent = rig.cpu_ms(part).unwrap_or(0.0);
             match part {
-                RigComponent::Gateway(_) => all.gateway_ms += spent,
-                RigComponent::Booking(_) => all.booking_ms += spent,
-                RigComponent::Redis(_) => all.redis_ms += spent,
-                RigComponent::Ledger => all.ledger_ms += spent,
+                RigComponent::Gateway(_) => total.gateway_ms += spent,
+                RigComponent::Booking(_) => total.booking_ms += spent,
+                RigComponent::Redis(_) => total.redis_ms += spent,
+                RigComponent::Ledger => total.ledger_ms += spent,
             }
         }
-        all
+        total
     }
 
     /// Returns what one unit of work cost, if `units` units were done from this reading until
     /// `end`. What idle processes use in that time is subtracted.
     pub fn cost_until(&self, end: &Self, units: f64, idle: IdleUse) -> WorkCost {
         let passed_s = (end.at - self.at).as_secs_f64();
-        let each = |then: f64, now: f64, idle_per_s: f64| {
+        let per_unit = |then: f64, now: f64, idle_per_s: f64| {
             ((now - then - idle_per_s * passed_s) / units.max(1.0)).max(0.0)
         };
         let IdleUse(idle) = idle;
         WorkCost {
             per_s: units / passed_s,
-            gateway_ms: each(self.gateway_ms, end.gateway_ms, idle.gateway_ms),
-            booking_ms: each(self.booking_ms, end.booking_ms, idle.booking_ms),
-            redis_ms: each(self.redis_ms, end.redis_ms, idle.redis_ms),
-            ledger_ms: each(self.ledger_ms, end.ledger_ms, idle.ledger_ms),
-            bytes: each(self.bytes, end.bytes, idle.bytes),
+            gateway_ms: per_unit(self.gateway_ms, end.gateway_ms, idle.gateway_ms),
+            booking_ms: per_unit(self.booking_ms, end.booking_ms, idle.booking_ms),
+            redis_ms: per_unit(self.redis_ms, end.redis_ms, idle.redis_ms),
+            ledger_ms: per_unit(self.ledger_ms, end.ledger_ms, idle.ledger_ms),
+            bytes: per_unit(self.bytes, end.bytes, idle.bytes),
         }
     }
 }

@@ -8,11 +8,11 @@ use super::figures::TlsCosts;
 /// Measures with `openssl`. Returns `None` if the machine has no `openssl`, or its output has an
 /// unknown form.
 pub fn tls_costs() -> Option<TlsCosts> {
-    let speed = |what: &[&str]| {
+    let speed = |args: &[&str]| {
         let mut command = Command::new("openssl");
-        let command = command.args(["speed", "-mr", "-seconds", "1"]).args(what);
-        let told = command.output().ok()?;
-        String::from_utf8(told.stdout).ok()
+        let command = command.args(["speed", "-mr", "-seconds", "1"]).args(args);
+        let output = command.output().ok()?;
+        String::from_utf8(output.stdout).ok()
     };
     let signature_s = seconds_of(&speed(&["ecdsap256"])?, "+F")?;
     let exchange_s = seconds_of(&speed(&["ecdhx25519"])?, "+F")?;
@@ -26,16 +26,16 @@ pub fn tls_costs() -> Option<TlsCosts> {
 
 /// Returns the seconds of one operation from a line such as `+F4:3:256:0.000025:0.000080`: the
 /// first figure after the number of bits.
-fn seconds_of(told: &str, kind: &str) -> Option<f64> {
-    let line = told.lines().find(|line| line.starts_with(kind))?;
+fn seconds_of(output: &str, kind: &str) -> Option<f64> {
+    let line = output.lines().find(|line| line.starts_with(kind))?;
     let figure: f64 = line.split(':').nth(3)?.trim().parse().ok()?;
     // Newer versions of `openssl` print operations a second instead.
     Some(if figure > 1.0 { 1.0 / figure } else { figure }).filter(|seconds| *seconds > 0.0)
 }
 
 /// Returns the last figure of a line such as `+F:22:AES-128-GCM:5184307370.33`.
-fn largest(told: &str, kind: &str) -> Option<f64> {
-    let line = told.lines().find(|line| line.starts_with(kind))?;
+fn largest(output: &str, kind: &str) -> Option<f64> {
+    let line = output.lines().find(|line| line.starts_with(kind))?;
     line.rsplit(':')
         .next()?
         .trim()

@@ -62,17 +62,19 @@ impl FigureFile {
     /// # Errors
     /// Where the file cannot be read or has no figures, or its run is invalid. The error says why.
     pub fn read(file: &Path) -> Result<Self, String> {
-        let told = |fault: String| format!("{}: {fault}", file.display());
-        let text = std::fs::read_to_string(file).map_err(|error| told(error.to_string()))?;
+        let message = |fault: String| format!("{}: {fault}", file.display());
+        let text = std::fs::read_to_string(file).map_err(|error| message(error.to_string()))?;
         let document: Value =
-            serde_json::from_str(&text).map_err(|error| told(error.to_string()))?;
+            serde_json::from_str(&text).map_err(|error| message(error.to_string()))?;
         if document["valid"] == false {
-            return Err(told(
+            return Err(message(
                 "the run is invalid: the swarm missed its own schedule".into(),
             ));
         }
         Self::from_document(&document).ok_or_else(|| {
-            told("it is not what `loadtest plan --json` or `loadtest swarm --json` prints".into())
+            message(
+                "it is not what `loadtest plan --json` or `loadtest swarm --json` prints".into(),
+            )
         })
     }
 
@@ -89,15 +91,15 @@ impl FigureFile {
         }
         let summary = document["summary"].as_object()?;
         let mut figures = BTreeMap::new();
-        let named = [
+        let names = [
             ("sold_out_s", "sold_out_s"),
             ("wait_p50_s", "wait_p50_s"),
             ("wait_p90_s", "wait_p90_s"),
             ("ticketed", "purchases"),
             ("told_no", "told_no_seats"),
         ];
-        for (own, name) in named {
-            if let Some(value) = summary.get(own).and_then(|band| band["p50"].as_f64()) {
+        for (plan_name, name) in names {
+            if let Some(value) = summary.get(plan_name).and_then(|band| band["p50"].as_f64()) {
                 figures.insert(name.to_owned(), value);
             }
         }
@@ -108,8 +110,8 @@ impl FigureFile {
             }
         }
         let mut bands = BTreeMap::new();
-        let edge = |at: usize| summary.get("odds_brier_95")?.get(at)?.as_f64();
-        if let (Some(low), Some(high)) = (edge(0), edge(1)) {
+        let bound = |at: usize| summary.get("odds_brier_95")?.get(at)?.as_f64();
+        if let (Some(low), Some(high)) = (bound(0), bound(1)) {
             figures.insert("odds_brier".to_owned(), f64::midpoint(low, high));
             bands.insert("odds_brier".to_owned(), [low, high]);
         }
@@ -134,32 +136,32 @@ impl FigureFile {
     }
 }
 
-/// Compares the figures in `asked`, or all figures that both files have if `asked` is empty.
-/// `within` is the largest difference of a figure that has none of its own. It is a part of the
-/// first figure, or of 1 for shares.
+/// Compares the figures in `requested`, or all figures that both files have if `requested` is
+/// empty. `within` is the largest difference of a figure that has none of its own. It is a part of
+/// the first figure, or of 1 for shares.
 ///
 /// # Errors
-/// If `asked` is empty, and the two files have no figure in common.
+/// If `requested` is empty, and the two files have no figure in common.
 pub fn compare(
     first: &FigureFile,
     second: &FigureFile,
-    asked: &[RequestedFigure],
+    requested: &[RequestedFigure],
     within: f64,
 ) -> Result<Vec<ComparedFigure>, String> {
     let shared = first.figures.keys();
     let shared = shared.filter(|name| second.figures.contains_key(*name));
-    let asked: Vec<(&String, f64)> = if asked.is_empty() {
+    let requested: Vec<(&String, f64)> = if requested.is_empty() {
         shared.map(|name| (name, within)).collect()
     } else {
-        let asked = asked.iter();
-        asked
+        let requested = requested.iter();
+        requested
             .map(|figure| (&figure.name, figure.within.unwrap_or(within)))
             .collect()
     };
-    if asked.is_empty() {
+    if requested.is_empty() {
         return Err("the two files have no figure in common".to_owned());
     }
-    let one = |(name, within): (&String, f64)| {
+    let compared = |(name, within): (&String, f64)| {
         let band = first.bands.get(name).copied();
         let value = |file: &FigureFile| file.figures.get(name).copied();
         let (first, second) = (value(first), value(second));
@@ -181,13 +183,13 @@ pub fn compare(
             agrees,
         }
     };
-    Ok(asked.into_iter().map(one).collect())
+    Ok(requested.into_iter().map(compared).collect())
 }
 
 impl ComparedFigure {
     /// Returns the name, both figures and their difference, as the cells of a table.
     pub fn cells(&self) -> Vec<String> {
-        let shown = |value: Option<f64>| value.map_or("none".to_owned(), |v| format!("{v:.2}"));
+        let text = |value: Option<f64>| value.map_or("none".to_owned(), |v| format!("{v:.2}"));
         let difference = match (self.first, self.second) {
             (Some(first), Some(second)) if first != 0.0 => {
                 format!("{:+.1} %", (second / first - 1.0) * 100.0)
@@ -196,8 +198,8 @@ impl ComparedFigure {
         };
         vec![
             self.name.clone(),
-            shown(self.first),
-            shown(self.second),
+            text(self.first),
+            text(self.second),
             difference,
         ]
     }

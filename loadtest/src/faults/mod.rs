@@ -117,14 +117,14 @@ impl FaultTrialOptions {
     fn print(&self, trials: &[FaultTrial]) -> std::io::Result<()> {
         let hits = hits(trials);
         let held = trials.iter().filter(|trial| trial.faults.is_empty());
-        let (held, all) = (held.count(), trials.len());
+        let (held, count) = (held.count(), trials.len());
         if self.json {
             return print_line(format_args!("{:#}", document(trials)));
         }
         for (kind, count) in &hits {
             print_line(format_args!("{count:5}  {kind}"))?;
         }
-        print_line(format_args!("{held} of {all} seeds held"))
+        print_line(format_args!("{held} of {count} seeds held"))
     }
 }
 
@@ -212,12 +212,12 @@ fn not_final_in_time(report: &SwarmReport) -> Option<String> {
 
 /// Returns the features that the rig must be started with for these faults.
 fn breakable(strikes: &[ScheduledFault]) -> RigFeatures {
-    let any = |is: fn(&FaultAction) -> bool| strikes.iter().any(|strike| is(&strike.what));
+    let any_strike = |is: fn(&FaultAction) -> bool| strikes.iter().any(|strike| is(&strike.what));
     RigFeatures {
-        redis_clocks: any(|what| matches!(what, FaultAction::Clock(_))),
-        clocks: any(|what| matches!(what, FaultAction::NodeClock(..))),
-        commits: any(|what| matches!(what, FaultAction::CutCommits)),
-        disk: any(|what| matches!(what, FaultAction::FullDisk)),
+        redis_clocks: any_strike(|what| matches!(what, FaultAction::Clock(_))),
+        clocks: any_strike(|what| matches!(what, FaultAction::NodeClock(..))),
+        commits: any_strike(|what| matches!(what, FaultAction::CutCommits)),
+        disk: any_strike(|what| matches!(what, FaultAction::FullDisk)),
         train: true,
         proxied: false,
         checks: false,
@@ -227,8 +227,8 @@ fn breakable(strikes: &[ScheduledFault]) -> RigFeatures {
 /// Returns the results of all seeds as one JSON document.
 fn document(trials: &[FaultTrial]) -> Value {
     let held = trials.iter().all(|trial| trial.faults.is_empty());
-    let each: Vec<Value> = trials.iter().map(FaultTrial::document).collect();
-    json!({"held": held, "hits": hits(trials), "trials": each})
+    let documents: Vec<Value> = trials.iter().map(FaultTrial::document).collect();
+    json!({"held": held, "hits": hits(trials), "trials": documents})
 }
 
 /// Counts the planned faults of all trials by kind. A kind without faults is listed with 0.

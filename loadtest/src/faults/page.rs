@@ -16,9 +16,9 @@ pub fn page(trials: &[FaultTrial]) -> HtmlReport {
         let report = trial.report.as_ref()?;
         report.figures.get(name).copied()
     };
-    let over_seeds = |told: [&str; 2], lines: &[&str], names: &[&str]| ReportChart {
-        title: told[0].to_owned(),
-        caption: told[1].to_owned(),
+    let over_seeds = |texts: [&str; 2], lines: &[&str], names: &[&str]| ReportChart {
+        title: texts[0].to_owned(),
+        caption: texts[1].to_owned(),
         across: "seed".to_owned(),
         lines: lines.iter().map(|line| (*line).to_owned()).collect(),
         points: trials
@@ -72,7 +72,7 @@ pub fn page(trials: &[FaultTrial]) -> HtmlReport {
 fn seeds(trials: &[FaultTrial]) -> ReportTable {
     let rows = trials.iter().map(|trial| {
         let strikes: Vec<String> = trial.strikes.iter().map(ToString::to_string).collect();
-        let told = if trial.faults.is_empty() {
+        let result = if trial.faults.is_empty() {
             "held".to_owned()
         } else {
             format!("FAILED: {}", trial.faults.join("; "))
@@ -81,7 +81,7 @@ fn seeds(trials: &[FaultTrial]) -> ReportTable {
             trial.seed.to_string(),
             trial.spec.to_string(),
             strikes.join(", "),
-            told,
+            result,
         ]
     });
     ReportTable {

@@ -217,11 +217,11 @@ pub fn thinned<T: Clone>(items: &[T]) -> Vec<T> {
         return Vec::new();
     };
     let points = items.len().min(POINTS_MAX);
-    let at = |point: usize| {
+    let item = |point: usize| {
         items[(point * last + points.saturating_sub(1) / 2) / points.saturating_sub(1).max(1)]
             .clone()
     };
-    (0..points).map(at).collect()
+    (0..points).map(item).collect()
 }
 
 fn definitions(list: &[(String, String)]) -> String {

@@ -87,12 +87,12 @@ pub struct PlanOptions {
 /// # Errors
 /// Why no answer could be written.
 pub fn run(options: &PlanOptions) -> anyhow::Result<LoadtestExitCode> {
-    let read = read_to_plan(&options.file).and_then(|scenario| {
+    let input = read_to_plan(&options.file).and_then(|scenario| {
         let sales = planned_sales(options, &scenario)?;
         Ok((sales, left_out(&scenario), Measured::read(options)?))
     });
-    let (sales, left_out, measured) = match read {
-        Ok(read) => read,
+    let (sales, left_out, measured) = match input {
+        Ok(input) => input,
         Err(faults) => {
             let file = options.file.display();
             eprintln!("{file} cannot be planned; nothing was simulated:");

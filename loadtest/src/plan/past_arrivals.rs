@@ -24,24 +24,24 @@ struct ArrivalRow {
 /// # Errors
 /// The first fault of the file. A fault in a row names its line or its second.
 pub fn read(file: &Path) -> Result<ArrivalCounts, Vec<String>> {
-    let told = |fault: String| vec![format!("{}: {fault}", file.display())];
+    let faults_of = |fault: String| vec![format!("{}: {fault}", file.display())];
     let reader = csv::ReaderBuilder::new()
         .trim(csv::Trim::All)
         .from_path(file);
-    let mut reader = reader.map_err(|error| told(error.to_string()))?;
+    let mut reader = reader.map_err(|error| faults_of(error.to_string()))?;
     let mut counts = Vec::new();
     for row in reader.deserialize::<ArrivalRow>() {
-        let row = row.map_err(|error| told(error.to_string()))?;
+        let row = row.map_err(|error| faults_of(error.to_string()))?;
         if row.second >= SECONDS_MAX {
             let fault = format!("second {} is not below {SECONDS_MAX}", row.second);
-            return Err(told(fault));
+            return Err(faults_of(fault));
         }
         if row.visitors > VISITORS_MAX as u64 {
             let fault = format!(
                 "second {}: {} visitors are more than {VISITORS_MAX}",
                 row.second, row.visitors
             );
-            return Err(told(fault));
+            return Err(faults_of(fault));
         }
         if counts.len() <= row.second {
             counts.resize(row.second + 1, 0);
@@ -49,7 +49,7 @@ pub fn read(file: &Path) -> Result<ArrivalCounts, Vec<String>> {
         counts[row.second] += row.visitors;
     }
     if counts.iter().all(|count| *count == 0) {
-        return Err(told("no visitor came".to_owned()));
+        return Err(faults_of("no visitor came".to_owned()));
     }
     Ok(ArrivalCounts::from_counts(counts))
 }

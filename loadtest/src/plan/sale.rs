@@ -140,13 +140,13 @@ fn start(onsale: &ScenarioOnsale) -> Timestamp {
 }
 
 fn room_document(id: &str, document: Value) -> Result<RoomDocument, Vec<String>> {
-    let named = |fault: String| format!("room \"{id}\": {fault}");
+    let with_room = |fault: String| format!("room \"{id}\": {fault}");
     let input: RoomDocumentInput =
-        serde_json::from_value(document).map_err(|error| vec![named(error.to_string())])?;
+        serde_json::from_value(document).map_err(|error| vec![with_room(error.to_string())])?;
     RoomDocument::from_input(id, input).map_err(|refusal| {
         let faults = refusal.bad.into_iter().chain(refusal.unbuilt);
         faults
-            .map(|(field, fault)| named(format!("{field} {fault}")))
+            .map(|(field, fault)| with_room(format!("{field} {fault}")))
             .collect()
     })
 }
@@ -171,21 +171,21 @@ fn seat_maps<'a>(
 
 /// Reads a venue's plan. If there is no format, the body is a document with a grid.
 fn seat_map(format: Option<&str>, body: &str) -> Result<SeatMap, Vec<String>> {
-    let told = |faults: Vec<fairgate_model::plans::PlanFault>| {
+    let sentences = |faults: Vec<fairgate_model::plans::PlanFault>| {
         faults.iter().map(ToString::to_string).collect()
     };
     let Some(format) = format else {
         let document: Value = serde_json::from_str(body).unwrap_or_default();
         let grid = document["plan"].as_str().unwrap_or_default();
         let grid = grid.strip_prefix("grid:").unwrap_or(grid);
-        return parse(PlanFormat::Grid, grid).map_err(told);
+        return parse(PlanFormat::Grid, grid).map_err(sentences);
     };
-    let Some(known) = PlanFormat::parse(format) else {
+    let Some(format) = PlanFormat::parse(format) else {
         return Err(vec![format!(
             "plan: there is no format \"{format}\"; fairgate, grid and seatsio can be read"
         )]);
     };
-    parse(known, body).map_err(told)
+    parse(format, body).map_err(sentences)
 }
 
 fn planned_train(train: &TrainPlan) -> PlannedShow {
@@ -215,8 +215,9 @@ fn planned_show(
         )]);
     };
     let prices = check_show_document(&document, map, ProviderRules::STORED).map_err(|faults| {
-        let told = faults.iter();
-        told.map(|fault| format!("{}: {}", fault.field, fault.detail))
+        let sentences = faults.iter();
+        sentences
+            .map(|fault| format!("{}: {}", fault.field, fault.detail))
             .collect::<Vec<_>>()
     })?;
     let has_price = |category: u16| {

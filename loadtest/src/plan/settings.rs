@@ -55,14 +55,14 @@ struct TriedPace {
 
 impl TriedPace {
     fn of(sale: &PlannedSale, per_s: f64, calibration: Option<&Calibration>, seed: u64) -> Self {
-        let mut tried = sale.clone();
-        tried.room.pace.per_s_u = micros_per_s(per_s);
-        tried.room.pace.max_inside = tried.visitors().max(1);
-        tried.server.calls_per_s = None;
+        let mut sale_at_pace = sale.clone();
+        sale_at_pace.room.pace.per_s_u = micros_per_s(per_s);
+        sale_at_pace.room.pace.max_inside = sale_at_pace.visitors().max(1);
+        sale_at_pace.server.calls_per_s = None;
         let seeds = (0..SEEDS).map(|nth| {
-            let outcome = simulate(&tried, seed.wrapping_add(nth));
+            let outcome = simulate(&sale_at_pace, seed.wrapping_add(nth));
             let used = calibration.map(|calibration| {
-                let demand = SaleDemand::of(&tried, &outcome);
+                let demand = SaleDemand::of(&sale_at_pace, &outcome);
                 tightest(&demand, calibration).1
             });
             Self {
@@ -94,11 +94,11 @@ pub fn recommend(
     calibration: Option<&Calibration>,
     seed: u64,
 ) -> Result<RecommendedSettings, String> {
-    let wanted = (sale.cells().min(sale.visitors()) as f64).max(1.0);
-    let slowest = (wanted / SLOWEST_S).max(0.1);
-    let fastest = (wanted / FASTEST_S).clamp(2.0 * slowest, 10_000.0);
+    let seats_wanted = (sale.cells().min(sale.visitors()) as f64).max(1.0);
+    let slowest = (seats_wanted / SLOWEST_S).max(0.1);
+    let fastest = (seats_wanted / FASTEST_S).clamp(2.0 * slowest, 10_000.0);
     let factor = (fastest / slowest).powf(1.0 / f64::from(PACES - 1));
-    let tried = (0..PACES).map(|step| {
+    let paces = (0..PACES).map(|step| {
         let per_s = slowest * factor.powi(step);
         let per_s = if per_s >= 10.0 {
             per_s.round()
@@ -107,14 +107,14 @@ pub fn recommend(
         };
         TriedPace::of(sale, per_s, calibration, seed)
     });
-    let borne: Vec<TriedPace> = tried
+    let bearable: Vec<TriedPace> = paces
         .filter(|tried| tried.used.is_none_or(|used| used <= USE_MAX))
         .collect();
-    let best_s = borne
+    let best_s = bearable
         .iter()
         .map(TriedPace::time_s)
         .fold(f64::INFINITY, f64::min);
-    let good = borne
+    let slowest_good = bearable
         .into_iter()
         .find(|tried| tried.time_s() <= best_s * LATER_MAX)
         .ok_or(
@@ -125,12 +125,12 @@ pub fn recommend(
         clippy::cast_sign_loss,
         reason = "at most as many as there are visitors"
     )]
-    let max_inside = (good.figures.inside_most as f64 * INSIDE_SPARE).ceil() as u64;
+    let max_inside = (slowest_good.figures.inside_most as f64 * INSIDE_SPARE).ceil() as u64;
     Ok(RecommendedSettings {
-        per_s: good.per_s,
+        per_s: slowest_good.per_s,
         max_inside: max_inside.max(1),
-        sold_99_s: good.figures.sold_99_s,
-        used: good.used,
+        sold_99_s: slowest_good.figures.sold_99_s,
+        used: slowest_good.used,
     })
 }
 

@@ -87,13 +87,13 @@ impl Rig {
         let mut cut = None;
         if let Some(postgres) = &postgres {
             if breakable.train {
-                let kept = LedgerLocation::Database(postgres.url());
-                railway::import(&booking, &kept, folder.path()).await?;
+                let ledger = LedgerLocation::Database(postgres.url());
+                railway::import(&booking, &ledger, folder.path()).await?;
             }
             let mut url = postgres.url();
             if breakable.commits {
-                let (made, leads_there) = postgres.cuttable().await?;
-                (cut, url) = (Some(made), leads_there);
+                let (commit_cut, cut_url) = postgres.cuttable().await?;
+                (cut, url) = (Some(commit_cut), cut_url);
             }
             settings.push(("FAIRGATE_DATABASE_URL", url));
         }

@@ -26,13 +26,13 @@ pub enum LedgerLocation {
 /// # Errors
 /// Where the ledger cannot be dumped, the books cannot be written, or a file cannot be read.
 pub async fn judge(
-    kept: &LedgerLocation,
+    ledger: &LedgerLocation,
     history: &Path,
     dump: &Path,
     books: Option<&[Value]>,
     folder: &Path,
 ) -> anyhow::Result<RunVerdict> {
-    dump_ledger(kept, dump).await?;
+    dump_ledger(ledger, dump).await?;
     let provider = folder.join("provider.jsonl");
     if let Some(books) = books {
         let lines: String = books.iter().map(|record| format!("{record}\n")).collect();
@@ -42,11 +42,11 @@ pub async fn judge(
     verdict::judge_run(history, dump, provider).await
 }
 
-async fn dump_ledger(kept: &LedgerLocation, dump: &Path) -> anyhow::Result<()> {
+async fn dump_ledger(ledger: &LedgerLocation, dump: &Path) -> anyhow::Result<()> {
     let booking = booking_binary()?;
     let mut command = Command::new(&booking);
     command.arg("dump");
-    match kept {
+    match ledger {
         LedgerLocation::Folder(folder) => command.arg("--data").arg(folder),
         LedgerLocation::Database(url) => command.arg("--database").arg(url),
     };
@@ -75,8 +75,8 @@ impl Rig {
         let mut running = Command::new(&booking);
         let running = running.args(command).arg(on);
         let running = running.arg("--data").arg(self.gateways[0].data());
-        let ended = running.output().await;
-        ended.with_context(|| format!("{} could not be started", booking.display()))
+        let output = running.output().await;
+        output.with_context(|| format!("{} could not be started", booking.display()))
     }
 }
 

@@ -189,11 +189,11 @@ impl Rig {
         } else {
             &self.bookings
         };
-        let all = |signal| slowed.iter().for_each(|process| process.signal(signal));
+        let signal_all = |signal| slowed.iter().for_each(|process| process.signal(signal));
         while tokio::time::Instant::now() < until {
-            all(process::STOP);
+            signal_all(process::STOP);
             tokio::time::sleep(CYCLE - runs).await;
-            all(process::CONTINUE);
+            signal_all(process::CONTINUE);
             tokio::time::sleep(runs).await;
         }
     }
@@ -236,14 +236,14 @@ impl Rig {
     /// # Errors
     /// Where the ledger cannot be dumped, or the judge cannot read the files.
     pub async fn judge(&self, history: &Path, dump: Option<&Path>) -> anyhow::Result<RunVerdict> {
-        let kept = match &self.postgres {
+        let ledger = match &self.postgres {
             Some(postgres) => LedgerLocation::Database(postgres.url()),
             None => LedgerLocation::Folder(self.gateways[0].data()),
         };
         let books = self.stripe.as_ref().map(FakeStripeServer::books);
-        let own = self.folder.join("ledger.jsonl");
-        let dump = dump.unwrap_or(&own);
-        judge::judge(&kept, history, dump, books.as_deref(), &self.folder).await
+        let default_dump = self.folder.join("ledger.jsonl");
+        let dump = dump.unwrap_or(&default_dump);
+        judge::judge(&ledger, history, dump, books.as_deref(), &self.folder).await
     }
 
     /// Prints the last lines of the log of every gateway and booking process.

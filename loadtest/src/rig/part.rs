@@ -131,16 +131,16 @@ impl Rig {
     /// Returns the resident memory of a part in megabytes (10^6 bytes), or `None` while it does not
     /// run.
     pub fn resident_mb(&self, part: RigComponent) -> Option<f64> {
-        let each = self.pids(part).into_iter().map(memory::resident_mb);
-        each.reduce(|sum, one| Some(sum? + one?)).flatten()
+        let readings = self.pids(part).into_iter().map(memory::resident_mb);
+        readings.reduce(|sum, one| Some(sum? + one?)).flatten()
     }
 
     /// Returns the processor time that a part has used so far in milliseconds, or `None` while it
     /// does not run.
     pub fn cpu_ms(&self, part: RigComponent) -> Option<f64> {
-        let each = self.pids(part).into_iter().map(memory::processor_s);
-        let all = each.reduce(|sum, one| Some(sum? + one?)).flatten();
-        all.map(|seconds| seconds * 1e3)
+        let readings = self.pids(part).into_iter().map(memory::processor_s);
+        let total_s = readings.reduce(|sum, one| Some(sum? + one?)).flatten();
+        total_s.map(|seconds| seconds * 1e3)
     }
 
     /// Returns the value of a metric of a gateway or booking process, summed over all labels.

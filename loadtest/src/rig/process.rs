@@ -53,14 +53,14 @@ pub struct RigProcess {
 /// # Errors
 /// Where the variable names no file, or the program cannot be built.
 pub fn find_or_build(name: &str, variable: &str) -> anyhow::Result<PathBuf> {
-    if let Some(named) = std::env::var_os(variable) {
-        let named = PathBuf::from(named);
+    if let Some(path) = std::env::var_os(variable) {
+        let path = PathBuf::from(path);
         ensure!(
-            named.is_file(),
+            path.is_file(),
             "{variable} names {}, where no program is",
-            named.display()
+            path.display()
         );
-        return Ok(named);
+        return Ok(path);
     }
     let own = std::env::current_exe().context("this program does not know where it is")?;
     let beside = own.with_file_name(name);

@@ -58,7 +58,7 @@ pub fn departure(train: &str) -> anyhow::Result<String> {
 ///
 /// # Errors
 /// Where the files cannot be written, or the import fails.
-pub async fn import(booking: &Path, kept: &LedgerLocation, folder: &Path) -> anyhow::Result<()> {
+pub async fn import(booking: &Path, ledger: &LedgerLocation, folder: &Path) -> anyhow::Result<()> {
     let line = folder.join("line");
     std::fs::create_dir(&line)?;
     for (name, text) in FILES {
@@ -68,16 +68,16 @@ pub async fn import(booking: &Path, kept: &LedgerLocation, folder: &Path) -> any
     command.args(["import", "timetable"]).arg(&line);
     command.args(["--timezone", TIME_ZONE, "--rail"]);
     command.arg(line.join("rail.toml"));
-    match kept {
+    match ledger {
         LedgerLocation::Folder(data) => command.arg("--data").arg(data),
         LedgerLocation::Database(url) => command.arg("--database").arg(url),
     };
-    let ended = command.output().await;
-    let ended = ended.with_context(|| format!("{} could not be started", booking.display()))?;
+    let output = command.output().await;
+    let output = output.with_context(|| format!("{} could not be started", booking.display()))?;
     ensure!(
-        ended.status.success(),
+        output.status.success(),
         "the railway line was not imported: {}",
-        String::from_utf8_lossy(&ended.stderr)
+        String::from_utf8_lossy(&output.stderr)
     );
     Ok(())
 }

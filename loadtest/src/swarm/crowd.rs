@@ -14,7 +14,7 @@ pub async fn play(stage: &Arc<SwarmContext>, seed: u64, is_own: impl Fn(usize) -
     let mut busy = JoinSet::new();
     let mut mute = JoinSet::new();
     let crowd = plan::crowd(&stage.scenario, seed).into_iter();
-    for plan in crowd.filter(|plan| is_own(plan.who)) {
+    for plan in crowd.filter(|plan| is_own(plan.visitor)) {
         let set = if plan.mute { &mut mute } else { &mut busy };
         set.spawn(visitor::run_visitor(Arc::clone(stage), plan));
     }

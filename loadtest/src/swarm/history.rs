@@ -63,10 +63,10 @@ impl HistoryWriter {
     /// # Errors
     /// If the other history cannot be read.
     pub fn add_file(&self, path: &Path) -> anyhow::Result<()> {
-        let told = || format!("the history {} cannot be read", path.display());
-        let file = File::open(path).with_context(told)?;
+        let message = || format!("the history {} cannot be read", path.display());
+        let file = File::open(path).with_context(message)?;
         for line in BufReader::new(file).lines() {
-            let _ = self.lines.send(Some(line.with_context(told)?));
+            let _ = self.lines.send(Some(line.with_context(message)?));
         }
         Ok(())
     }

@@ -161,8 +161,8 @@ fn why_it_cannot_start(options: &SwarmOptions, scenario: &Scenario) -> Option<St
     }
     if let Some(rig) = &options.rig {
         let kills = options.kill.iter();
-        let mut spared = kills.filter_map(|kill| Some((kill.what, kill.what.why_missing(rig)?)));
-        return spared
+        let mut missing = kills.filter_map(|kill| Some((kill.what, kill.what.why_missing(rig)?)));
+        return missing
             .next()
             .map(|(what, why)| format!("--kill {what}: {why}."));
     }
@@ -194,14 +194,18 @@ async fn perform(
     earlier: Option<FigureFile>,
 ) -> anyhow::Result<LoadtestExitCode> {
     let folder = tempfile::tempdir().context("no temporary folder could be made")?;
-    let own = folder.path().join("history.jsonl");
-    let history = options.history.as_deref().unwrap_or(&own);
+    let default_history = folder.path().join("history.jsonl");
+    let history = options.history.as_deref().unwrap_or(&default_history);
     let baseline = match &scenario.baseline {
         None => None,
         Some(baseline) => {
             eprintln!("first the baseline");
-            let aside = folder.path().join("baseline.jsonl");
-            Some(run_once(options, baseline, true, (&aside, &[])).await?.0)
+            let baseline_history = folder.path().join("baseline.jsonl");
+            Some(
+                run_once(options, baseline, true, (&baseline_history, &[]))
+                    .await?
+                    .0,
+            )
         }
     };
     let kills = &options.kill;
@@ -210,15 +214,15 @@ async fn perform(
         _ if options.no_verdict => None,
         Some(rig) => Some(rig.judge(history, options.dump.as_deref()).await?),
         None => {
-            let own = folder.path().join("ledger.jsonl");
-            let dump = options.dump.as_deref().unwrap_or(&own);
+            let default_dump = folder.path().join("ledger.jsonl");
+            let dump = options.dump.as_deref().unwrap_or(&default_dump);
             Some(target::judge(&options.target, &promoter_key(), history, dump).await?)
         }
     };
     let outcome = SwarmOutcome::from_report(scenario, report, baseline, judged, !kills.is_empty());
     unless_closed(outcome.print(options.seed, options.json))?;
     beside::write(options, &outcome, earlier.as_ref())?;
-    Ok(outcome.ended())
+    Ok(outcome.exit_code())
 }
 
 /// Returns the features that the rig must be started with for this scenario.

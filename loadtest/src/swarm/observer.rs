@@ -41,26 +41,26 @@ impl Drop for Observers {
 pub async fn open(stage: &Arc<SwarmContext>) -> anyhow::Result<Observers> {
     let sold = Arc::new(Mutex::new(vec![None; stage.shows.len()]));
     let mut tasks = Vec::new();
-    for at in 0..stage.shows.len() * EACH {
+    for index in 0..stage.shows.len() * EACH {
         let mut rng =
-            ChaCha8Rng::seed_from_u64(SEED + at as u64 + stage.clock.start_ms().to_bits());
+            ChaCha8Rng::seed_from_u64(SEED + index as u64 + stage.clock.start_ms().to_bits());
         let owner = SwarmSocketOwner {
-            who: at,
+            number: index,
             observer: true,
             place: join(stage, &secret(&mut rng)).await?,
             address: None,
         };
-        let show = at / EACH;
-        let kept = SwarmSocket::open(Arc::clone(stage), owner, rng);
-        kept.send_command(SwarmSocketCommand::Watch(stage.shows[show].id.clone()));
+        let show = index / EACH;
+        let socket = SwarmSocket::open(Arc::clone(stage), owner, rng);
+        socket.send_command(SwarmSocketCommand::Watch(stage.shows[show].id.clone()));
         let watcher = ShowObserver {
             stage: Arc::clone(stage),
-            index: at,
+            index,
             show,
             picture: None,
             sold: Arc::clone(&sold),
         };
-        tasks.push(tokio::spawn(watcher.watch(kept)));
+        tasks.push(tokio::spawn(watcher.watch(socket)));
     }
     Ok(Observers { tasks })
 }
@@ -95,9 +95,9 @@ struct ShowObserver {
 }
 
 impl ShowObserver {
-    async fn watch(mut self, mut kept: SwarmSocket) {
-        while let Some(heard) = kept.heard.recv().await {
-            if let SwarmSocketEvent::Seats(frame) = heard {
+    async fn watch(mut self, mut socket: SwarmSocket) {
+        while let Some(event) = socket.events.recv().await {
+            if let SwarmSocketEvent::Seats(frame) = event {
                 self.seats(&frame);
             }
         }
@@ -145,8 +145,8 @@ impl ShowObserver {
         } else {
             None
         };
-        let all: Option<Vec<f64>> = sold.iter().copied().collect();
-        let last = all.map(|times| times.into_iter().fold(0.0, f64::max));
-        self.stage.tally.seen().all_sold_ms = last;
+        let all_times: Option<Vec<f64>> = sold.iter().copied().collect();
+        let last_ms = all_times.map(|times| times.into_iter().fold(0.0, f64::max));
+        self.stage.tally.seen().all_sold_ms = last_ms;
     }
 }

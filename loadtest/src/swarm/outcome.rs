@@ -36,8 +36,8 @@ impl SwarmOutcome {
         killed: bool,
     ) -> Self {
         let base = baseline.as_ref().map(|report| &report.figures);
-        let asked = scenario.thresholds.iter();
-        let asked = asked.filter(|threshold| !(killed && threshold.undisturbed));
+        let thresholds = scenario.thresholds.iter();
+        let thresholds = thresholds.filter(|threshold| !(killed && threshold.undisturbed));
         let judge = |threshold: &super::scenario::Threshold| {
             (
                 threshold.to_string(),
@@ -45,7 +45,7 @@ impl SwarmOutcome {
             )
         };
         Self {
-            thresholds: asked.map(judge).collect(),
+            thresholds: thresholds.map(judge).collect(),
             scenario: scenario.clone(),
             report,
             baseline,
@@ -61,7 +61,7 @@ impl SwarmOutcome {
     }
 
     /// Returns the exit code. If the swarm was late, the thresholds do not count.
-    pub fn ended(&self) -> LoadtestExitCode {
+    pub fn exit_code(&self) -> LoadtestExitCode {
         let late = self.late_runs().next().is_some();
         let missed = self.thresholds.iter().any(|(_, judged)| judged.is_err());
         let broken = self.judged.as_ref().is_some_and(|judged| !judged.held);
@@ -82,8 +82,8 @@ impl SwarmOutcome {
         let figures = &self.report.figures;
         let figure = |name: &str| figures.get(name).copied().unwrap_or_default();
         let missed = self.thresholds.iter().filter(|(_, judged)| judged.is_err());
-        let (missed, all) = (missed.count(), self.thresholds.len());
-        let verdict = match (&self.judged, self.ended()) {
+        let (missed, count) = (missed.count(), self.thresholds.len());
+        let verdict = match (&self.judged, self.exit_code()) {
             (_, LoadtestExitCode::Invalid) => {
                 return "The run is invalid: the swarm was late itself, so it says nothing about the system.".to_owned();
             }
@@ -96,8 +96,8 @@ impl SwarmOutcome {
             |sold_out_s| format!("everything was sold {sold_out_s:.0} s after the draw"),
         );
         format!(
-            "{} of {all} thresholds held, and {verdict}. Of {:.0} visitors {:.0} entered and {:.0} got tickets; {sold_out}.",
-            all - missed,
+            "{} of {count} thresholds held, and {verdict}. Of {:.0} visitors {:.0} entered and {:.0} got tickets; {sold_out}.",
+            count - missed,
             figure("visitors"),
             figure("entries"),
             figure("purchases"),
@@ -125,9 +125,9 @@ impl SwarmOutcome {
         self.print_calls(&mut out)?;
         writeln!(out, "  outcomes {}", json!(self.report.outcomes))?;
         writeln!(out, "  errors   {}", self.report.errors)?;
-        for (told, judged) in &self.thresholds {
+        for (threshold, judged) in &self.thresholds {
             match judged {
-                Ok(value) => writeln!(out, "held    {told}: {value:.3}")?,
+                Ok(value) => writeln!(out, "held    {threshold}: {value:.3}")?,
                 Err(MissedThreshold(why)) => writeln!(out, "FAILED  {why}")?,
             }
         }
@@ -148,8 +148,8 @@ impl SwarmOutcome {
     /// Prints one line for each operation that was called.
     fn print_calls(&self, out: &mut impl Write) -> std::io::Result<()> {
         write!(out, "  {:12}", "calls")?;
-        for what in OF_CALLS {
-            write!(out, "{what:>10}")?;
+        for column in OF_CALLS {
+            write!(out, "{column:>10}")?;
         }
         writeln!(out)?;
         for (name, values) in operations(&self.report.figures) {
@@ -164,9 +164,9 @@ impl SwarmOutcome {
 
     /// Returns the result as one JSON document.
     pub fn document(&self, seed: u64) -> Value {
-        let thresholds = self.thresholds.iter().map(|(told, judged)| {
+        let thresholds = self.thresholds.iter().map(|(threshold, judged)| {
             json!({
-                "threshold": told, "held": judged.is_ok(), "value": judged.as_ref().ok(),
+                "threshold": threshold, "held": judged.is_ok(), "value": judged.as_ref().ok(),
                 "why": judged.as_ref().err().map(|missed| &missed.0),
             })
         });
@@ -188,17 +188,18 @@ pub fn operations(
 ) -> impl Iterator<Item = (&'static str, Vec<String>)> {
     let names = OPS.iter().copied().chain(["booking"]);
     names.filter_map(|name| {
-        let of = |what: &str| figures.get(&format!("{name}.{what}")).copied();
-        of("count").filter(|count| *count >= 1.0)?;
+        let value_of = |what: &str| figures.get(&format!("{name}.{what}")).copied();
+        value_of("count").filter(|count| *count >= 1.0)?;
         let value = |what: &&str| {
             let digits = usize::from(what.ends_with("_ms"));
-            format!("{:.digits$}", of(what).unwrap_or_default())
+            format!("{:.digits$}", value_of(what).unwrap_or_default())
         };
         Some((name, OF_CALLS.iter().map(value).collect()))
     })
 }
 
 fn is_late(report: &SwarmReport) -> bool {
-    let over = |name: &str, max: f64| report.figures.get(name).is_some_and(|figure| *figure > max);
-    over("lag_p99_ms", LAG_P99_MAX_MS) || over("late_sends", LATE_SENDS_MAX)
+    let exceeds =
+        |name: &str, max: f64| report.figures.get(name).is_some_and(|figure| *figure > max);
+    exceeds("lag_p99_ms", LAG_P99_MAX_MS) || exceeds("late_sends", LATE_SENDS_MAX)
 }

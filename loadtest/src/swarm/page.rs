@@ -83,7 +83,7 @@ impl RunPage<'_> {
         tables.push(ReportTable {
             title: "Calls".to_owned(),
             head: std::iter::once("operation".to_owned())
-                .chain(OF_CALLS.iter().map(|what| what.replace('_', " ")))
+                .chain(OF_CALLS.iter().map(|column| column.replace('_', " ")))
                 .collect(),
             rows: operations(&report.figures)
                 .map(|(name, values)| std::iter::once(name.to_owned()).chain(values).collect())
@@ -123,7 +123,7 @@ fn words(words: &[&str]) -> Vec<String> {
 }
 
 fn top(report: &SwarmReport) -> Vec<(String, String)> {
-    let shown = TOP.iter().filter_map(|(figure, name, unit)| {
+    let rows = TOP.iter().filter_map(|(figure, name, unit)| {
         let value = report.figures.get(*figure)?;
         let text = if value.fract().abs() < 1e-9 {
             format!("{value:.0}{unit}")
@@ -134,16 +134,16 @@ fn top(report: &SwarmReport) -> Vec<(String, String)> {
         };
         Some(((*name).to_owned(), text))
     });
-    shown.collect()
+    rows.collect()
 }
 
 fn thresholds(outcome: &SwarmOutcome) -> ReportTable {
     let rows = outcome
         .thresholds
         .iter()
-        .map(|(told, judged)| match judged {
-            Ok(value) => vec![told.clone(), format!("{value:.3}"), "held".to_owned()],
-            Err(missed) => vec![told.clone(), missed.0.clone(), "FAILED".to_owned()],
+        .map(|(threshold, judged)| match judged {
+            Ok(value) => vec![threshold.clone(), format!("{value:.3}"), "held".to_owned()],
+            Err(missed) => vec![threshold.clone(), missed.0.clone(), "FAILED".to_owned()],
         });
     ReportTable {
         title: "Thresholds".to_owned(),
@@ -155,14 +155,14 @@ fn thresholds(outcome: &SwarmOutcome) -> ReportTable {
 /// Returns the table of invariants; `None` if the run was not judged.
 fn invariants(outcome: &SwarmOutcome) -> Option<ReportTable> {
     let judged = outcome.judged.as_ref()?;
-    let all = judged.document["invariants"].as_array()?.iter();
-    let rows = all.map(|one| {
-        let text = |field: &str| one[field].as_str().unwrap_or_default().to_owned();
-        let held = match one["findings"].as_u64() {
+    let invariants = judged.document["invariants"].as_array()?.iter();
+    let rows = invariants.map(|invariant| {
+        let text = |field: &str| invariant[field].as_str().unwrap_or_default().to_owned();
+        let result = match invariant["findings"].as_u64() {
             Some(0) => "held".to_owned(),
             findings => format!("FAILED: {} findings", findings.unwrap_or_default()),
         };
-        vec![text("invariant"), text("sentence"), held]
+        vec![text("invariant"), text("sentence"), result]
     });
     Some(ReportTable {
         title: "Invariants".to_owned(),
@@ -221,9 +221,9 @@ fn charts(report: &SwarmReport) -> Vec<ReportChart> {
         points: LATENCY_SHARES
             .iter()
             .enumerate()
-            .map(|(at, share)| {
+            .map(|(index, share)| {
                 let nines = -(1.0 - share).log10();
-                (nines, drawn(points).map(|(_, times)| times.get(at).copied()).collect())
+                (nines, drawn(points).map(|(_, times)| times.get(index).copied()).collect())
             })
             .collect(), dots: false, });
     charts.extend([told_odds(points), forecasts(report)]);
@@ -245,8 +245,8 @@ fn told_odds(points: &RunCharts) -> ReportChart {
                 .odds
                 .iter()
                 .map(|bin| {
-                    let told = bin.told * 100.0;
-                    (told, vec![Some(bin.came_true * 100.0), Some(told)])
+                    let told_percent = bin.told * 100.0;
+                    (told_percent, vec![Some(bin.came_true * 100.0), Some(told_percent)])
                 })
                 .collect(), dots: false, }
 }
@@ -263,10 +263,10 @@ fn forecasts(report: &SwarmReport) -> ReportChart {
             points: points
                 .forecasts
                 .iter()
-                .map(|one| {
+                .map(|forecast| {
                     let sold_out_s = report.figures.get("sold_out_s").copied();
-                    let [early, middle, late] = one.sold_out_s;
-                    (one.made_s, vec![Some(early), Some(middle), Some(late), sold_out_s])
+                    let [early, middle, late] = forecast.sold_out_s;
+                    (forecast.made_s, vec![Some(early), Some(middle), Some(late), sold_out_s])
                 })
                 .collect(), dots: false, }
 }
@@ -277,8 +277,9 @@ fn pace(points: &RunCharts) -> ReportChart {
     let seconds = thinned(&points.seconds);
     let point = |pair: &[RunSecond]| {
         let passed_s = (pair[1].at_s - pair[0].at_s).max(1.0);
-        let per_s =
-            |of: fn(&RunSecond) -> u64| Some((of(&pair[1]) - of(&pair[0])) as f64 / passed_s);
+        let per_s = |figure: fn(&RunSecond) -> u64| {
+            Some((figure(&pair[1]) - figure(&pair[0])) as f64 / passed_s)
+        };
         let values = vec![
             per_s(|second| second.released),
             per_s(|second| second.entered),
@@ -303,9 +304,9 @@ fn fairness(points: &RunCharts) -> [ReportChart; 2] {
     let mut by_rank = points.fairness.clone();
     by_rank.sort_unstable_by_key(|visitor| visitor.rank);
     let by_rank = thinned(&by_rank);
-    let chart = |told: [&str; 2], line: &str, value: fn(&EnteredVisitor) -> f64| ReportChart {
-        title: told[0].to_owned(),
-        caption: told[1].to_owned(),
+    let chart = |texts: [&str; 2], line: &str, value: fn(&EnteredVisitor) -> f64| ReportChart {
+        title: texts[0].to_owned(),
+        caption: texts[1].to_owned(),
         across: "rank".to_owned(),
         lines: words(&[line]),
         points: by_rank
@@ -336,8 +337,8 @@ fn fairness(points: &RunCharts) -> [ReportChart; 2] {
 
 /// Returns the operations whose latencies the charts show, each with its latencies.
 fn drawn(points: &RunCharts) -> impl Iterator<Item = (&'static str, &Vec<f64>)> {
-    let drawn = DRAWN_OPERATIONS.into_iter();
-    drawn.filter_map(|name| Some((name, points.latencies.get(name)?)))
+    let names = DRAWN_OPERATIONS.into_iter();
+    names.filter_map(|name| Some((name, points.latencies.get(name)?)))
 }
 
 /// Returns the chart of booking's percentiles; `None` if nobody called booking.
@@ -364,16 +365,16 @@ fn booking_over_time(report: &SwarmReport) -> Option<ReportChart> {
     })
 }
 
-/// Returns a chart over time. `told` contains its title and its caption.
+/// Returns a chart over time. `texts` contains its title and its caption.
 fn over_time(
     points: &RunCharts,
-    told: [&str; 2],
+    texts: [&str; 2],
     lines: &[&str],
     values: fn(&RunSecond) -> Vec<Option<f64>>,
 ) -> ReportChart {
     ReportChart {
-        title: told[0].to_owned(),
-        caption: told[1].to_owned(),
+        title: texts[0].to_owned(),
+        caption: texts[1].to_owned(),
         across: "seconds after the start of the run".to_owned(),
         lines: words(lines),
         points: thinned(&points.seconds)

@@ -16,7 +16,7 @@ const NETWORKS_MAX: usize = 65_536;
 #[derive(Debug, Clone)]
 pub struct VisitorPlan {
     /// The visitor's number in the swarm, from 0.
-    pub who: usize,
+    pub visitor: usize,
     /// When the visitor arrives, in seconds after the start.
     pub arrives_s: f64,
     /// Whether the visitor opens a socket; otherwise it polls.
@@ -41,9 +41,9 @@ pub struct VisitorPlan {
 }
 
 /// Returns the random number generator of one visitor.
-fn rng_of(seed: u64, who: usize) -> ChaCha8Rng {
+fn rng_of(seed: u64, visitor: usize) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    rng.set_stream(who as u64 + 1);
+    rng.set_stream(visitor as u64 + 1);
     rng
 }
 
@@ -52,34 +52,34 @@ pub fn crowd(scenario: &Scenario, seed: u64) -> Vec<VisitorPlan> {
     let crowd = &scenario.crowd;
     let opens_s = scenario.onsale.at_s("opens_at").unwrap_or_default();
     let draw_s = scenario.onsale.at_s("draw_at").unwrap_or_default();
-    let plan = |who: usize| {
-        let mut rng = rng_of(seed, who);
+    let plan = |visitor: usize| {
+        let mut rng = rng_of(seed, visitor);
         // Bots arrive over the same period as people.
-        let arrives_s = crowd.arrival_s(who % crowd.visitors, opens_s, draw_s, &mut rng);
-        plan_visitor(scenario, who, arrives_s, rng)
+        let arrives_s = crowd.arrival_s(visitor % crowd.visitors, opens_s, draw_s, &mut rng);
+        plan_visitor(scenario, visitor, arrives_s, rng)
     };
     (0..scenario.comers()).map(plan).collect()
 }
 
 fn plan_visitor(
     scenario: &Scenario,
-    who: usize,
+    visitor: usize,
     arrives_s: f64,
     mut rng: ChaCha8Rng,
 ) -> VisitorPlan {
     let behaviour = &scenario.behaviour;
     let mut roll = |share| VisitorBehaviour::roll(share, &mut rng);
     VisitorPlan {
-        who,
+        visitor,
         arrives_s,
-        mute: who < scenario.crowd.mute,
+        mute: visitor < scenario.crowd.mute,
         socket: roll(scenario.crowd.socket),
         no_show: roll(behaviour.no_show),
         late: roll(behaviour.late),
         leaves: roll(behaviour.leave),
         drops: roll(behaviour.drop_socket),
-        bot: who >= scenario.crowd.visitors,
-        address: (scenario.crowd.bots > 0).then(|| address_of(scenario, who)),
+        bot: visitor >= scenario.crowd.visitors,
+        address: (scenario.crowd.bots > 0).then(|| address_of(scenario, visitor)),
         rng,
     }
 }
@@ -87,10 +87,10 @@ fn plan_visitor(
 /// Returns the address of one visitor. Each person has its own /24 network. After [`NETWORKS_MAX`]
 /// people the networks repeat. Bots share the scenario's bot networks, and all bots of one network
 /// have the same address.
-fn address_of(scenario: &Scenario, who: usize) -> Ipv4Addr {
+fn address_of(scenario: &Scenario, visitor: usize) -> Ipv4Addr {
     let crowd = &scenario.crowd;
-    let (base, network) = match who.checked_sub(crowd.visitors) {
-        None => (Ipv4Addr::new(10, 0, 0, 1), who % NETWORKS_MAX),
+    let (base, network) = match visitor.checked_sub(crowd.visitors) {
+        None => (Ipv4Addr::new(10, 0, 0, 1), visitor % NETWORKS_MAX),
         Some(bot) => (Ipv4Addr::new(11, 0, 0, 1), bot % crowd.bot_networks),
     };
     #[expect(clippy::cast_possible_truncation, reason = "at most 65,536 networks")]

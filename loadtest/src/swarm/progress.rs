@@ -11,18 +11,18 @@ use super::stage::SwarmContext;
 /// Shows the progress until the task is aborted.
 pub async fn show(stage: Arc<SwarmContext>) {
     let terminal = std::io::stderr().is_terminal();
-    let every = if terminal { 1 } else { 5 };
-    let mut tick = tokio::time::interval(Duration::from_secs(every));
+    let every_s = if terminal { 1 } else { 5 };
+    let mut tick = tokio::time::interval(Duration::from_secs(every_s));
     loop {
         tick.tick().await;
         let line = line(&stage);
-        let shown = if terminal {
+        let text = if terminal {
             format!("\r\x1b[2K{line}")
         } else {
             format!("{line}\n")
         };
         // Progress that cannot be written is no reason to end a run.
-        let _ = std::io::stderr().write_all(shown.as_bytes());
+        let _ = std::io::stderr().write_all(text.as_bytes());
     }
 }
 
@@ -34,19 +34,19 @@ pub fn end_line() {
 }
 
 fn line(stage: &SwarmContext) -> String {
-    let others = stage.workers_progress();
-    let far = others.iter().fold(stage.progress(), CrowdProgress::and);
+    let workers = stage.workers_progress();
+    let crowd = workers.iter().fold(stage.progress(), CrowdProgress::and);
     format!(
         "{:5.0} s  {}  joined {}  waiting {}  inside {}  tickets {}  ended {}  booking p99 {:.0} ms  errors {}  {}",
         stage.clock.elapsed_s(),
         phase(stage),
-        far.joined,
-        far.waiting,
-        far.inside,
-        far.ticketed,
-        far.ended,
-        far.booking_p99_ms,
-        far.errors,
+        crowd.joined,
+        crowd.waiting,
+        crowd.inside,
+        crowd.ticketed,
+        crowd.ended,
+        crowd.booking_p99_ms,
+        crowd.errors,
         time_left(stage),
     )
 }

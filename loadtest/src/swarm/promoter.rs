@@ -33,9 +33,9 @@ pub async fn cancel(
     let call = LoadHttpCall::post(path, json!({})).bearer(&key);
     let asked_ms = stage.clock.now_ms();
     stage.cancel(&cancel.show);
-    for who in 0..TRIES_MAX {
+    for attempt in 0..TRIES_MAX {
         // Each try goes to the next gateway, because the last one may be unable to answer.
-        let answer = stage.http.send(&call, who).await;
+        let answer = stage.http.send(&call, attempt).await;
         if answer.is_ok_and(|answer| answer.is_ok()) {
             let at_ms = stage.clock.now_ms();
             stage.history.write(
@@ -52,29 +52,29 @@ pub async fn cancel(
 /// Reads the report on every show's refunds and records it in the history. Returns whether all
 /// refunds are done.
 pub async fn all_refunds_are_done(stage: &SwarmContext, key: &str) -> bool {
-    let mut all = true;
+    let mut all_done = true;
     for show in &stage.shows {
         let call = LoadHttpCall::get(format!("/v1/promoter/shows/{}/refunds", show.id)).bearer(key);
         let asked_ms = stage.clock.now_ms();
         match stage.http.send(&call, 0).await {
             Ok(answer) if answer.is_ok() => {
-                let told = answer.json();
-                all &= is_done(&told);
+                let report = answer.json();
+                all_done &= is_done(&report);
                 stage.history.write(
                     "refunds",
                     json!({
                         "show": show.id, "asked_ms": round(asked_ms), "at_ms": round(stage.clock.now_ms()),
-                        "told": told,
+                        "told": report,
                     }),
                 );
             }
             // A train that sold no seat has no report, and nothing to refund.
             Ok(answer) if answer.status == 404 && show.train.is_some() => {}
             // The next read may succeed.
-            _ => all = false,
+            _ => all_done = false,
         }
     }
-    all
+    all_done
 }
 
 /// Reads the report of the room. Each call makes only some of the missing forecasts, so the call is
@@ -84,26 +84,26 @@ pub async fn all_refunds_are_done(stage: &SwarmContext, key: &str) -> bool {
 pub async fn room_report(stage: &SwarmContext, key: &str) -> Value {
     let room = stage.scenario.onsale.room();
     let call = LoadHttpCall::get(format!("/v1/promoter/rooms/{room}/report")).bearer(key);
-    let mut told = Value::Null;
+    let mut last_report = Value::Null;
     loop {
         let newer = match stage.http.send(&call, 0).await {
             Ok(answer) if answer.is_ok() => answer.json(),
-            _ => return told,
+            _ => return last_report,
         };
         let count = |report: &Value| report["earlier_forecasts"].as_array().map_or(0, Vec::len);
-        if count(&newer) <= count(&told) {
+        if count(&newer) <= count(&last_report) {
             return newer;
         }
-        told = newer;
+        last_report = newer;
     }
 }
 
 /// Returns whether a show's refunds are done. If the show is not cancelled, its remaining orders
 /// need no refund.
-fn is_done(told: &Value) -> bool {
-    let none = |what: &Value| what["refunds"] == 0;
-    let left = told["fate"] == "cancelled" && told["orders_left"] != 0;
-    !left && none(&told["on_its_way"]) && none(&told["failed"])
+fn is_done(report: &Value) -> bool {
+    let none = |sum: &Value| sum["refunds"] == 0;
+    let has_open_orders = report["fate"] == "cancelled" && report["orders_left"] != 0;
+    !has_open_orders && none(&report["on_its_way"]) && none(&report["failed"])
 }
 
 #[cfg(test)]

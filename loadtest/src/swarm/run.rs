@@ -114,8 +114,8 @@ pub async fn play_scenario(
     // The gateway may need a second to read a large plan, and no visitor should wait for that. The
     // clock therefore starts only after the venues are applied.
     let clock = SwarmClock::start();
-    let (_, rest) = split(scenario.onsale.steps(clock.started()));
-    apply(http, environment.key, &rest).await?;
+    let (_, sale_steps) = split(scenario.onsale.steps(clock.started()));
+    apply(http, environment.key, &sale_steps).await?;
     let shows = read_shows(http, scenario).await?;
     trains_are_as_planned(scenario, &shows)?;
     let (history, writer) = HistoryWriter::create(environment.history)?;
@@ -126,23 +126,23 @@ pub async fn play_scenario(
 
     let observers = observer::open(&stage).await?;
     // `loadtest faults` shows no progress, because it runs many seeds and nobody watches each.
-    let shown = matches!(environment.trouble, SwarmFaults::Kills(_));
-    let shown = shown.then(|| tokio::spawn(progress::show(Arc::clone(&stage))));
-    let watched = environment.rig.clone();
-    let watched = watched.map(|rig| tokio::spawn(processors::watch(Arc::clone(&stage), rig)));
-    let played = crowd_in_trouble(&stage, environment).await;
-    if let Some(watched) = watched {
-        watched.abort();
+    let progress_task = matches!(environment.trouble, SwarmFaults::Kills(_));
+    let progress_task = progress_task.then(|| tokio::spawn(progress::show(Arc::clone(&stage))));
+    let cpu_watch = environment.rig.clone();
+    let cpu_watch = cpu_watch.map(|rig| tokio::spawn(processors::watch(Arc::clone(&stage), rig)));
+    let crowd_result = crowd_in_trouble(&stage, environment).await;
+    if let Some(cpu_watch) = cpu_watch {
+        cpu_watch.abort();
     }
-    played?;
+    crowd_result?;
     let end_ms = stage.clock.now_ms();
     if let Some(rig) = &environment.rig {
         rig.wake();
     }
     all_kills_were_inflicted(&stage, &environment.trouble)?;
     let settled_ms = settle::settle(&stage, environment.rig.as_deref(), environment.key).await;
-    if let Some(shown) = shown {
-        shown.abort();
+    if let Some(progress_task) = progress_task {
+        progress_task.abort();
         progress::end_line();
     }
     tokio::time::sleep(LAST_FRAMES).await;
@@ -190,38 +190,38 @@ fn trains_are_as_planned(scenario: &Scenario, shows: &[SwarmShow]) -> anyhow::Re
 
 /// Returns how many processors a rig may use. Without a limit, it may use all.
 fn cpus(rig: Option<&Rig>) -> usize {
-    let given = rig.and_then(|rig| rig.spec().cpus);
-    given.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+    let limit = rig.and_then(|rig| rig.spec().cpus);
+    limit.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
 /// Runs the crowd. Meanwhile cancels a show if the scenario says so, and inflicts the faults of the
 /// run. Returns when the crowd is done, scheduled faults are healed and the show is cancelled.
 async fn crowd_in_trouble(
     stage: &Arc<SwarmContext>,
-    ground: &SwarmEnvironment<'_>,
+    environment: &SwarmEnvironment<'_>,
 ) -> anyhow::Result<()> {
     let cancelling = stage.scenario.cancel.clone().map(|cancel| {
         let stage = Arc::clone(stage);
-        tokio::spawn(promoter::cancel(stage, ground.key.to_owned(), cancel))
+        tokio::spawn(promoter::cancel(stage, environment.key.to_owned(), cancel))
     });
-    match (&ground.rig, &ground.trouble) {
+    match (&environment.rig, &environment.trouble) {
         (Some(rig), SwarmFaults::Strikes(strikes)) => {
             let strikes =
                 scheduled_fault::inflict(Arc::clone(stage), Arc::clone(rig), strikes.clone());
             let strikes = tokio::spawn(strikes);
-            ground.play_crowd(stage).await?;
+            environment.play_crowd(stage).await?;
             strikes.await??;
         }
         (Some(rig), SwarmFaults::Kills(kills)) => {
             let kills = faults::inflict(Arc::clone(stage), Arc::clone(rig), kills.clone());
             let kills = tokio::spawn(kills);
-            ground.play_crowd(stage).await?;
+            environment.play_crowd(stage).await?;
             // No visitor is left whom a kill could disturb, so kills that have not happened by now
             // are dropped. `all_kills_were_inflicted` then fails the run.
             kills.abort();
             let _ = kills.await;
         }
-        (None, _) => ground.play_crowd(stage).await?,
+        (None, _) => environment.play_crowd(stage).await?,
     }
     if let Some(cancelling) = cancelling {
         cancelling.await??;
@@ -234,8 +234,12 @@ fn all_kills_were_inflicted(stage: &SwarmContext, trouble: &SwarmFaults) -> anyh
     let SwarmFaults::Kills(kills) = trouble else {
         return Ok(());
     };
-    let seen = stage.tally.seen();
-    let killed = seen.disturbances.iter().filter(|one| !one.slow).count();
+    let measurements = stage.tally.seen();
+    let killed = measurements
+        .disturbances
+        .iter()
+        .filter(|disturbance| !disturbance.slow)
+        .count();
     ensure!(
         killed == kills.len(),
         "only {killed} of {} kills happened and ended with a ready process: the crowd was done before, or a killed process did not come back",
@@ -341,13 +345,13 @@ async fn write_finals(stage: &SwarmContext) -> anyhow::Result<()> {
             }),
         );
     }
-    let read = async |what: &str| {
+    let get = async |what: &str| {
         let call = LoadHttpCall::get(stage.room_path(what));
         stage.http.send(&call, 0).await.map_err(anyhow::Error::msg)
     };
-    let record = read("draw").await?;
+    let record = get("draw").await?;
     if record.is_ok() {
-        let leaves = read("draw/leaves").await?;
+        let leaves = get("draw/leaves").await?;
         let leaves = leaves.is_ok().then(|| hex::encode(&leaves.body));
         fill_missing_ranks(stage, &record.json());
         stage.history.write(

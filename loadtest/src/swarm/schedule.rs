@@ -121,7 +121,7 @@ pub const KINDS: [&str; 22] = [
 impl FaultAction {
     /// Returns the kind under which the fault is counted.
     pub fn kind(self, spec: RigSpecification) -> String {
-        let of = |part: RigComponent| match part {
+        let name = |part: RigComponent| match part {
             RigComponent::Gateway(_) => "gateway",
             RigComponent::Booking(_) => "booking",
             RigComponent::Redis(index) if index >= spec.data_nodes() => "sentinel",
@@ -129,10 +129,10 @@ impl FaultAction {
             RigComponent::Ledger => "ledger",
         };
         match self {
-            Self::Kill(part) => format!("kill {}", of(part)),
-            Self::Pause(part) => format!("stop {}", of(part)),
+            Self::Kill(part) => format!("kill {}", name(part)),
+            Self::Pause(part) => format!("stop {}", name(part)),
             Self::NodeClock(part, seconds) => {
-                format!("{}'s clock {:+} min", of(part), seconds / 60)
+                format!("{}'s clock {:+} min", name(part), seconds / 60)
             }
             other => other.to_string(),
         }
@@ -252,17 +252,17 @@ pub fn draw(seed: u64, spec: RigSpecification) -> Vec<ScheduledFault> {
     for _ in 0..rng.random_range(STRIKES.0..=STRIKES.1) {
         // The kind is drawn first and the part second, so that a kind with many parts does not come
         // up more often.
-        let found = (0..TRIES).find_map(|_| {
+        let drawn = (0..TRIES).find_map(|_| {
             let kind = match strikes.is_empty() {
                 true => turn,
                 false => possible.choose(&mut rng),
             };
             let what = kind?.choose(&mut rng)?;
             let strike = at_some_time(*what, &mut rng);
-            let free = strikes.iter().all(|other| !strike.conflicts_with(other));
-            free.then_some(strike)
+            let fits = strikes.iter().all(|other| !strike.conflicts_with(other));
+            fits.then_some(strike)
         });
-        strikes.extend(found);
+        strikes.extend(drawn);
     }
     strikes.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
     strikes
@@ -274,11 +274,11 @@ pub fn draw(seed: u64, spec: RigSpecification) -> Vec<ScheduledFault> {
 fn in_turn(seed: u64, possible: &[Vec<FaultAction>]) -> Option<&Vec<FaultAction>> {
     let round = usize::try_from(seed / RIGS).unwrap_or_default();
     let rare: Vec<_> = possible.iter().filter(|kind| is_rare(kind)).collect();
-    let all: Vec<_> = possible.iter().collect();
+    let every_kind: Vec<_> = possible.iter().collect();
     let turns = if round.is_multiple_of(2) && !rare.is_empty() {
         rare
     } else {
-        all
+        every_kind
     };
     turns.get(round / 2 % turns.len().max(1)).copied()
 }

@@ -32,8 +32,8 @@ pub async fn inflict(
     let inflicted = strikes
         .iter()
         .map(|strike| inflict_fault(&stage, &rig, strike));
-    for ended in join_all(inflicted).await {
-        ended?;
+    for result in join_all(inflicted).await {
+        result?;
     }
     rig.until_ready().await?;
     Ok(stage.clock.now_ms())

@@ -33,10 +33,10 @@ pub async fn settle(stage: &SwarmContext, rig: Option<&Rig>, promoter_key: &str)
         let undecided = stripe.is_some_and(|stripe| stripe.undecided() > 0);
         // The order of the checks matters. If a buyer refuses other seats, they become free and the
         // buyer's money is refunded.
-        if all_seen_through(stage).await
+        if all_orders_final(stage).await
             && held_cells(stage).await == 0
             && !undecided
-            && went_back(stage, promoter_key).await
+            && refunds_done(stage, promoter_key).await
         {
             return Some(stage.clock.now_ms());
         }
@@ -46,7 +46,7 @@ pub async fn settle(stage: &SwarmContext, rig: Option<&Rig>, promoter_key: &str)
 }
 
 /// Returns whether all refunds are done. This is always true if the scenario has none.
-async fn went_back(stage: &SwarmContext, key: &str) -> bool {
+async fn refunds_done(stage: &SwarmContext, key: &str) -> bool {
     !stage.scenario.gives_back() || promoter::all_refunds_are_done(stage, key).await
 }
 
@@ -65,16 +65,16 @@ async fn held_cells(stage: &SwarmContext) -> usize {
 
 /// Reads every order that may have been paid and whose final state no one has seen. Returns whether
 /// all of these orders have reached their final state.
-async fn all_seen_through(stage: &SwarmContext) -> bool {
-    let mut all = true;
+async fn all_orders_final(stage: &SwarmContext) -> bool {
+    let mut all_final = true;
     for paid in stage.unsettled_orders() {
         if see_through(stage, &paid).await.unwrap_or(false) {
             stage.note_final_state(&paid.order);
         } else {
-            all = false;
+            all_final = false;
         }
     }
-    all
+    all_final
 }
 
 /// Reads an order as its buyer would, and accepts or refuses an offer of other seats. Returns
@@ -82,19 +82,19 @@ async fn all_seen_through(stage: &SwarmContext) -> bool {
 async fn see_through(stage: &SwarmContext, paid: &SwarmPaidOrder) -> Result<bool, String> {
     let path = format!("/v1/orders/{}", paid.order);
     let read = LoadHttpCall::get(path.clone()).bearer(&paid.key);
-    let said = stage.http.send(&read, paid.who).await?.json();
-    if said["state"] == "awaiting_consent" {
+    let order = stage.http.send(&read, paid.who).await?.json();
+    if order["state"] == "awaiting_consent" {
         let body = json!({ "accept": accepts(paid.who) });
         let call = LoadHttpCall::post(format!("{path}/consent"), body).bearer(&paid.key);
         stage.http.send(&call, paid.who).await?;
         return Ok(false);
     }
-    Ok(is_over(&said))
+    Ok(is_over(&order))
 }
 
 /// Returns whether this buyer accepts other seats for late money. Buyers with an even number do.
-pub fn accepts(who: usize) -> bool {
-    who.is_multiple_of(2)
+pub fn accepts(buyer: usize) -> bool {
+    buyer.is_multiple_of(2)
 }
 
 /// Returns whether a paid order, as it was read, has reached its final state. The provider may

@@ -25,7 +25,7 @@ use super::stage::{SwarmContext, round};
 #[derive(Clone)]
 pub struct SwarmSocketOwner {
     /// The number of the visitor or the observer.
-    pub who: usize,
+    pub number: usize,
     /// Whether the owner is an observer.
     pub observer: bool,
     /// The signed place of the owner.
@@ -60,7 +60,7 @@ pub enum SwarmSocketCommand {
 /// closes when the run ends.
 pub struct SwarmSocket {
     /// The events that the socket passes on.
-    pub heard: mpsc::UnboundedReceiver<SwarmSocketEvent>,
+    pub events: mpsc::UnboundedReceiver<SwarmSocketEvent>,
     commands: mpsc::UnboundedSender<SwarmSocketCommand>,
 }
 
@@ -78,27 +78,27 @@ enum SwarmConnectionEnd {
 impl SwarmSocket {
     /// Keeps a socket open for its owner.
     pub fn open(stage: Arc<SwarmContext>, owner: SwarmSocketOwner, rng: ChaCha8Rng) -> Self {
-        let (tell, heard) = mpsc::unbounded_channel();
-        let (wishes, wished) = mpsc::unbounded_channel();
-        let line = SwarmSocketTask {
+        let (event_sender, events) = mpsc::unbounded_channel();
+        let (command_sender, commands) = mpsc::unbounded_channel();
+        let task = SwarmSocketTask {
             stage,
             owner,
-            events: tell,
-            wished,
+            events: event_sender,
+            commands,
             watched: None,
             rng,
         };
-        tokio::spawn(line.keep_connected());
+        tokio::spawn(task.keep_connected());
         Self {
-            heard,
-            commands: wishes,
+            events,
+            commands: command_sender,
         }
     }
 
     /// Sends a command to the socket.
-    pub fn send_command(&self, wish: SwarmSocketCommand) {
+    pub fn send_command(&self, command: SwarmSocketCommand) {
         // Sending fails only if the socket's task has ended, because the run is over.
-        let _ = self.commands.send(wish);
+        let _ = self.commands.send(command);
     }
 }
 
@@ -124,7 +124,7 @@ struct SwarmSocketTask {
     stage: Arc<SwarmContext>,
     owner: SwarmSocketOwner,
     events: mpsc::UnboundedSender<SwarmSocketEvent>,
-    wished: mpsc::UnboundedReceiver<SwarmSocketCommand>,
+    commands: mpsc::UnboundedReceiver<SwarmSocketCommand>,
     watched: Option<String>,
     rng: ChaCha8Rng,
 }
@@ -175,7 +175,7 @@ impl SwarmSocketTask {
     async fn listen(
         &mut self,
         socket: &mut wire::SwarmWebSocket,
-        again: bool,
+        is_reconnected: bool,
     ) -> SwarmConnectionEnd {
         if let Some(show) = self.watched.clone()
             && self.watch(socket, &show).await.is_err()
@@ -185,7 +185,7 @@ impl SwarmSocketTask {
         loop {
             tokio::select! {
                 frame = socket.next() => match frame {
-                    Some(Ok(Message::Text(text))) => self.handle_frame(&text, again),
+                    Some(Ok(Message::Text(text))) => self.handle_frame(&text, is_reconnected),
                     Some(Ok(Message::Binary(seats))) => {
                         if self.owner.observer {
                             let _ = self.events.send(SwarmSocketEvent::Seats(seats));
@@ -202,7 +202,7 @@ impl SwarmSocketTask {
                         return SwarmConnectionEnd::Closed(None);
                     }
                 },
-                wish = self.wished.recv() => match wish {
+                command = self.commands.recv() => match command {
                     Some(SwarmSocketCommand::Watch(show)) => {
                         self.watched = Some(show.clone());
                         if self.watch(socket, &show).await.is_err() {
@@ -226,8 +226,8 @@ impl SwarmSocketTask {
     }
 
     /// Records a text frame if the history needs it, and passes it on if it concerns the visitor.
-    /// `again` is false on the first connection only.
-    fn handle_frame(&self, text: &str, again: bool) {
+    /// `is_reconnected` is false on the first connection only.
+    fn handle_frame(&self, text: &str, is_reconnected: bool) {
         let at_ms = self.stage.clock.now_ms();
         let Some(frame) = frames::read(text) else {
             return;
@@ -238,16 +238,16 @@ impl SwarmSocketTask {
         if self.owner.observer || frame.is_personal() {
             let mut record = frame.record(text);
             record["at_ms"] = json!(round(at_ms));
-            record[self.name()] = json!(self.owner.who);
+            record[self.name()] = json!(self.owner.number);
             self.stage.history.write("frame", record);
         }
-        let heard = match frame {
+        let event = match frame {
             frames::VisitorFrame::Place { number, rank } => {
-                if again && !self.owner.observer {
-                    let who = self.owner.who;
+                if is_reconnected && !self.owner.observer {
+                    let visitor = self.owner.number;
                     self.stage
                         .tally
-                        .person(who, |person| person.reread(number, rank));
+                        .person(visitor, |person| person.reread(number, rank));
                 }
                 SwarmSocketEvent::Place(number, rank)
             }
@@ -259,14 +259,14 @@ impl SwarmSocketTask {
         };
         // If the visitor has ended, its receiver is dropped, and the next `select!` ends the
         // connection.
-        let _ = self.events.send(heard);
+        let _ = self.events.send(event);
     }
 
     fn note(&self, what: &str, close_code: Option<u16>) {
         let mut record = json!({
             "at_ms": round(self.stage.clock.now_ms()), "what": what, "close_code": close_code,
         });
-        record[self.name()] = json!(self.owner.who);
+        record[self.name()] = json!(self.owner.number);
         self.stage.history.write("socket", record);
     }
 

@@ -146,7 +146,7 @@ pub struct SwarmContext {
     pub door_key: String,
     /// The newest holds, with the newest one last. Each has the visitor's number and the id of the
     /// hold.
-    given: Mutex<VecDeque<(usize, String)>>,
+    newest_holds: Mutex<VecDeque<(usize, String)>>,
     /// The time at which the last abandoned basket or order lapses, in milliseconds since the
     /// epoch; 0 if there is none.
     lapses_ms: Mutex<f64>,
@@ -181,7 +181,7 @@ impl SwarmContext {
             tally,
             shows,
             door_key,
-            given: Mutex::default(),
+            newest_holds: Mutex::default(),
             lapses_ms: Mutex::new(0.0),
             paid: Mutex::default(),
             cancelled: Mutex::default(),
@@ -203,49 +203,49 @@ impl SwarmContext {
     }
 
     /// Notes a visitor's new hold.
-    pub fn note_given_hold(&self, who: usize, hold: &str) {
-        let mut given = self.given.lock();
-        if given.len() == NEWEST_HOLDS_MAX {
-            given.pop_front();
+    pub fn note_given_hold(&self, visitor: usize, hold: &str) {
+        let mut newest_holds = self.newest_holds.lock();
+        if newest_holds.len() == NEWEST_HOLDS_MAX {
+            newest_holds.pop_front();
         }
-        given.push_back((who, hold.to_owned()));
+        newest_holds.push_back((visitor, hold.to_owned()));
     }
 
     /// Returns the newest holds of all visitors except this one.
-    pub fn holds_of_others(&self, who: usize) -> Vec<String> {
-        let given = self.given.lock();
-        let others = given.iter().filter(|(owner, _)| *owner != who);
-        others.map(|(_, hold)| hold.clone()).collect()
+    pub fn holds_of_others(&self, visitor: usize) -> Vec<String> {
+        let newest_holds = self.newest_holds.lock();
+        let foreign = newest_holds.iter().filter(|(owner, _)| *owner != visitor);
+        foreign.map(|(_, hold)| hold.clone()).collect()
     }
 
     /// Notes that an order may have been paid.
     pub fn note_paid_order(&self, paid: SwarmPaidOrder) {
-        let mut all = self.paid.lock();
-        all.push(paid);
+        let mut paid_orders = self.paid.lock();
+        paid_orders.push(paid);
     }
 
     /// Notes that the final state of the order has been seen.
     pub fn note_final_state(&self, order: &str) {
-        let mut all = self.paid.lock();
-        all.retain(|paid| paid.order != order);
+        let mut paid_orders = self.paid.lock();
+        paid_orders.retain(|paid| paid.order != order);
     }
 
     /// Returns the orders that may have been paid, and whose final state has not been seen.
     pub fn unsettled_orders(&self) -> Vec<SwarmPaidOrder> {
-        let all = self.paid.lock();
-        all.clone()
+        let paid_orders = self.paid.lock();
+        paid_orders.clone()
     }
 
     /// Notes that the promoter cancelled a show or is about to cancel it.
     pub fn cancel(&self, show: &str) {
-        let mut all = self.cancelled.lock();
-        all.push(show.to_owned());
+        let mut cancelled_shows = self.cancelled.lock();
+        cancelled_shows.push(show.to_owned());
     }
 
     /// Returns whether the show with this index was cancelled, or may have been.
     pub fn is_cancelled(&self, show: usize) -> bool {
-        let all = self.cancelled.lock();
-        all.contains(&self.shows[show].id)
+        let cancelled_shows = self.cancelled.lock();
+        cancelled_shows.contains(&self.shows[show].id)
     }
 
     /// Returns the time at which the last abandoned basket or order lapses, in milliseconds since
@@ -261,24 +261,24 @@ impl SwarmContext {
 
     /// Notes the progress of a worker process.
     pub fn note_worker(&self, index: usize, progress: CrowdProgress) {
-        let mut all = self.workers.lock();
-        if all.len() <= index {
-            all.resize(index + 1, CrowdProgress::default());
+        let mut reports = self.workers.lock();
+        if reports.len() <= index {
+            reports.resize(index + 1, CrowdProgress::default());
         }
-        all[index] = progress;
+        reports[index] = progress;
     }
 
     /// Returns the progress of the worker processes. The list is empty after
     /// [`Self::forget_workers`].
     pub fn workers_progress(&self) -> Vec<CrowdProgress> {
-        let all = self.workers.lock();
-        all.clone()
+        let reports = self.workers.lock();
+        reports.clone()
     }
 
     /// Forgets the progress of the worker processes. The tally gets their measurements instead.
     pub fn forget_workers(&self) {
-        let mut all = self.workers.lock();
-        all.clear();
+        let mut reports = self.workers.lock();
+        reports.clear();
     }
 
     /// Ends the run, and wakes the visitors that wait.
@@ -295,11 +295,11 @@ impl SwarmContext {
     /// Waits until the run is over.
     pub async fn wait_until_over(&self) {
         loop {
-            let bell = self.over_notify.notified();
+            let run_end = self.over_notify.notified();
             if self.is_over() {
                 return;
             }
-            bell.await;
+            run_end.await;
         }
     }
 
@@ -311,28 +311,28 @@ impl SwarmContext {
         if self.is_over() {
             return Err(RunFinished);
         }
-        let at = self.clock.instant(at_ms).into();
+        let instant = self.clock.instant(at_ms).into();
         tokio::select! {
-            () = tokio::time::sleep_until(at) => Ok(()),
+            () = tokio::time::sleep_until(instant) => Ok(()),
             () = self.wait_until_over() => Err(RunFinished),
         }
     }
 
     /// Makes a call at `intended_ms`, and repeats it with the same `Idempotency-Key` until it gets
     /// a final answer. A broken connection, a timeout, and an answer that asks the visitor to try
-    /// later are not final. The history records every try. `more` returns the fields that only this
-    /// operation has in its record.
+    /// later are not final. The history records every try. `record_fields` returns the fields that
+    /// only this operation has in its record.
     ///
     /// # Errors
     /// If the run ended or the visitor's patience ran out first.
     pub async fn call(
         &self,
-        who: usize,
+        visitor: usize,
         op: &'static str,
         call: &LoadHttpCall,
         intended_ms: f64,
         rng: &mut impl Rng,
-        more: impl Fn(Option<&LoadHttpAnswer>) -> Map<String, Value>,
+        record_fields: impl Fn(Option<&LoadHttpAnswer>) -> Map<String, Value>,
     ) -> Result<LoadHttpAnswer, UnansweredCall> {
         let mut intended_ms = intended_ms;
         let give_up_ms = intended_ms + PATIENCE_MS;
@@ -344,15 +344,15 @@ impl SwarmContext {
             let sent_ms = self.clock.now_ms();
             // Only calls to the provider carry a form.
             let http = self.provider.as_ref().filter(|_| call.form.is_some());
-            let answer = http.unwrap_or(&self.http).send(call, who).await;
+            let answer = http.unwrap_or(&self.http).send(call, visitor).await;
             let done_ms = self.clock.now_ms();
             self.write_call(
-                who,
+                visitor,
                 op,
                 call,
                 [intended_ms, sent_ms, done_ms],
                 &answer,
-                &more,
+                &record_fields,
             );
             let code = answer.as_ref().ok().and_then(LoadHttpAnswer::code);
             self.tally.called(
@@ -365,8 +365,8 @@ impl SwarmContext {
             );
             let wait_s = match &answer {
                 Ok(answer) if is_put_off(answer, code.as_deref()) => {
-                    let asked = answer.retry_after_s.unwrap_or(backoff_s);
-                    asked + rng.random::<f64>() * asked.clamp(0.2, 2.0)
+                    let retry_s = answer.retry_after_s.unwrap_or(backoff_s);
+                    retry_s + rng.random::<f64>() * retry_s.clamp(0.2, 2.0)
                 }
                 Ok(answer) => return Ok(answer.clone()),
                 Err(_) => backoff_s * (0.5 + rng.random::<f64>()),
@@ -390,24 +390,24 @@ impl SwarmContext {
 
     fn write_call(
         &self,
-        who: usize,
+        visitor: usize,
         op: &str,
         call: &LoadHttpCall,
         [intended_ms, sent_ms, done_ms]: [f64; 3],
         answer: &Result<LoadHttpAnswer, String>,
-        more: impl Fn(Option<&LoadHttpAnswer>) -> Map<String, Value>,
+        record_fields: impl Fn(Option<&LoadHttpAnswer>) -> Map<String, Value>,
     ) {
-        let answered = answer.as_ref().ok();
+        let response = answer.as_ref().ok();
         let mut record = json!({
-            "visitor": who, "op": op,
+            "visitor": visitor, "op": op,
             "intended_ms": round(intended_ms), "sent_ms": round(sent_ms), "done_ms": round(done_ms),
-            "status": answered.map(|answer| answer.status),
-            "code": answered.and_then(LoadHttpAnswer::code),
+            "status": response.map(|answer| answer.status),
+            "code": response.and_then(LoadHttpAnswer::code),
             "error": answer.as_ref().err(),
             "key": call.key, "body": call.key.as_ref().map(|_| call.digest()),
         });
         if let Value::Object(fields) = &mut record {
-            fields.extend(more(answered));
+            fields.extend(record_fields(response));
         }
         self.history.write("call", record);
     }

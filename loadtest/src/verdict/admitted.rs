@@ -42,10 +42,10 @@ fn orders_had_passes(timeline: &RunTimeline<'_>, passes: &PassTimes, findings: &
         .filter(|order| timeline.of_this_run(order))
     {
         let visitor = timeline.visitor_of(order);
-        let let_in = visitor
+        let pass_times = visitor
             .and_then(|visitor| passes.get(&visitor))
             .unwrap_or(&none);
-        if !let_in
+        if !pass_times
             .iter()
             .any(|(from, _)| *from <= order.created_ms + ROUNDING_MS)
         {
@@ -70,26 +70,26 @@ fn holds_had_passes(timeline: &RunTimeline<'_>, passes: &PassTimes, findings: &m
         .filter(|call| matches!(call.op, HistoryOperation::Hold(_)))
     {
         if let Some(key) = &call.key {
-            let first = first_tries
+            let first_ms = first_tries
                 .entry((call.visitor, key))
                 .or_insert(call.sent_ms);
-            *first = first.min(call.sent_ms);
+            *first_ms = first_ms.min(call.sent_ms);
         }
     }
     for (id, hold) in &timeline.holds {
         let (call, visitor) = (hold.call, hold.call.visitor);
-        let let_in = passes.get(&visitor).unwrap_or(&none);
-        let lives = let_in
+        let pass_times = passes.get(&visitor).unwrap_or(&none);
+        let has_valid_pass = pass_times
             .iter()
             .any(|(from, until)| *from <= call.done_ms && call.sent_ms <= until + PASS_LEEWAY_MS);
         // A call that repeats an earlier key may get the earlier answer again. Then the pass need
         // not be valid any longer.
-        let first = call
+        let first_sent_ms = call
             .key
             .as_deref()
             .and_then(|key| first_tries.get(&(visitor, key)));
-        let repeats = first.is_some_and(|sent_ms| *sent_ms < call.sent_ms);
-        if !lives && !repeats {
+        let repeats = first_sent_ms.is_some_and(|sent_ms| *sent_ms < call.sent_ms);
+        if !has_valid_pass && !repeats {
             findings.add(Invariant::Admitted, || {
                 format!(
                     "line {}: visitor {visitor} was given {id} without a valid pass",

@@ -68,14 +68,15 @@ impl ProviderBooks {
         for intent in &self.intents {
             by_payment.entry(&intent.payment).or_default().push(intent);
         }
-        let known: HashMap<&str, &DumpedPayment> = dump
+        let payments: HashMap<&str, &DumpedPayment> = dump
             .payments
             .iter()
             .map(|payment| (payment.payment.as_str(), payment))
             .collect();
         for intent in &self.intents {
             self::undecided(intent, dump, findings);
-            if !known.contains_key(intent.payment.as_str()) && intent.captured != intent.refunded {
+            if !payments.contains_key(intent.payment.as_str()) && intent.captured != intent.refunded
+            {
                 wrong(findings, || {
                     format!(
                         "{} took {} for {}, which the ledger does not know",
@@ -109,22 +110,22 @@ impl ProviderBooks {
     /// that the books miss are not reported.
     fn refunds(&self, dump: &DumpedLedger, findings: &mut Findings) {
         let mut done_refunds: HashMap<&str, (&str, i64)> = HashMap::new();
-        let done = dump
+        let finished = dump
             .refunds
             .iter()
             .filter(|refund| refund.done_ms.is_some());
-        for refund in done {
+        for refund in finished {
             done_refunds.insert(&refund.refund, (&refund.order, refund.amount));
         }
         for intent in &self.intents {
             let booked = intent.refunds.iter().flatten();
-            for back in booked.filter(|back| !back.refund.is_empty()) {
-                let known = done_refunds.remove(&*back.refund);
-                if known != Some((&*intent.order, back.amount)) {
+            for refund in booked.filter(|refund| !refund.refund.is_empty()) {
+                let recorded = done_refunds.remove(&*refund.refund);
+                if recorded != Some((&*intent.order, refund.amount)) {
                     wrong(findings, || {
                         format!(
-                            "{} refunded {} as {}, which the ledger has as {known:?}",
-                            intent.intent, back.amount, back.refund
+                            "{} refunded {} as {}, which the ledger has as {recorded:?}",
+                            intent.intent, refund.amount, refund.refund
                         )
                     });
                 }
@@ -136,12 +137,12 @@ impl ProviderBooks {
         // Money that was never captured is released, not refunded. If money was captured when it
         // should have been released, the whole payment is refunded. In neither case do the books
         // have a refund with the ledger's id.
-        let taken = |order: &str| {
+        let was_captured = |order: &str| {
             let mut intents = self.intents.iter().filter(|intent| intent.order == order);
             intents.any(|intent| intent.captured != 0 && !intent.went_back_whole())
         };
         for (refund, (order, amount)) in done_refunds {
-            if amount != 0 && taken(order) {
+            if amount != 0 && was_captured(order) {
                 wrong(findings, || {
                     format!("{refund} of {order} is done, and the provider refunded nothing for it")
                 });
@@ -157,10 +158,10 @@ fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
 /// Checks that the provider has captured or released every authorised payment. Only the payment of
 /// an order that awaits the buyer's consent may still be open.
 fn undecided(intent: &ProviderIntent, dump: &DumpedLedger, findings: &mut Findings) {
-    let waits = dump
+    let awaits_consent = dump
         .order(&intent.order)
         .is_some_and(|order| order.state == "awaiting_consent");
-    if intent.status == "requires_capture" && !waits {
+    if intent.status == "requires_capture" && !awaits_consent {
         findings.add(Invariant::Settled, || {
             format!(
                 "the provider holds {} of {} in {}, neither captured nor released",
@@ -205,9 +206,11 @@ fn compare_payment(
             )
         });
     }
-    let taken = intents.iter().filter(|intent| intent.captured != 0).count();
-    if taken > 1 {
-        wrong(findings, || format!("{id} was captured by {taken} intents"));
+    let captures = intents.iter().filter(|intent| intent.captured != 0).count();
+    if captures > 1 {
+        wrong(findings, || {
+            format!("{id} was captured by {captures} intents")
+        });
     }
     if let Some(other) = intents.iter().find(|intent| {
         intent.amount != payment.amount

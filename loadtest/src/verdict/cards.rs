@@ -23,10 +23,10 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
             seats.extend(order.kept_labels());
         }
     }
-    for (id, told) in &timeline.orders {
+    for (id, order_calls) in &timeline.orders {
         let order = timeline.dump.order(id).filter(|order| order.sold());
         // The card of the last approved payment paid for the order.
-        let approved = told.pays.iter().rev();
+        let approved = order_calls.pays.iter().rev();
         let mut approved = approved.filter(|(call, pay)| pay.approve && call.done());
         let card = approved.find_map(|(_, pay)| pay.card.as_deref());
         let (Some(order), Some(card)) = (order, card) else {

@@ -10,13 +10,14 @@ use super::timeline::RunTimeline;
 
 /// Checks all chains. Returns how many orders were exchanged for others.
 pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
-    let mut given: BTreeMap<&str, &DumpedOrder> = BTreeMap::new();
-    let done = |order: &&DumpedOrder| exchange_of(order).is_some_and(|one| one.done_ms.is_some());
-    for new in timeline.dump.orders.iter().filter(done) {
+    let mut exchanged_for: BTreeMap<&str, &DumpedOrder> = BTreeMap::new();
+    let is_done =
+        |order: &&DumpedOrder| exchange_of(order).is_some_and(|one| one.done_ms.is_some());
+    for new in timeline.dump.orders.iter().filter(is_done) {
         let Some(exchange) = exchange_of(new) else {
             continue;
         };
-        if let Some(other) = given.insert(&exchange.order, new) {
+        if let Some(other) = exchanged_for.insert(&exchange.order, new) {
             wrong(findings, || {
                 format!(
                     "{} was exchanged for {} and for {}",
@@ -32,7 +33,7 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
         link(timeline, exchange, new, findings);
         check_no_cycle(timeline, new, findings);
     }
-    given.len() as u64
+    exchanged_for.len() as u64
 }
 
 fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
@@ -62,22 +63,26 @@ fn link(
     let Some(show) = timeline.dump.shows.get(&old.show) else {
         return;
     };
-    let given = &exchange.given.cells;
+    let given_cells = &exchange.given.cells;
     let before = |at_ms: f64| at_ms < exchange.at_ms;
-    let mut gone = old.given_back.iter().filter(|back| before(back.at_ms));
-    let had = given.iter().all(|cell| old.cells.contains(cell))
-        && !gone.any(|back| back.cells.iter().any(|cell| given.contains(cell)));
-    if !had {
+    let mut refunded_before = old
+        .given_back
+        .iter()
+        .filter(|returned| before(returned.at_ms));
+    let had_cells = given_cells.iter().all(|cell| old.cells.contains(cell))
+        && !refunded_before
+            .any(|returned| returned.cells.iter().any(|cell| given_cells.contains(cell)));
+    if !had_cells {
         wrong(findings, || {
             format!(
-                "{} was made for cells {given:?}, which {} did not have at {:.0}",
+                "{} was made for cells {given_cells:?}, which {} did not have at {:.0}",
                 new.order, old.order, exchange.at_ms
             )
         });
     }
-    let cost = old.items_over(show.labels.len(), given);
+    let cost = old.items_over(show.labels.len(), given_cells);
     let cost: i64 = cost.iter().map(|item| item.amount).sum();
-    if had && cost != exchange.credit {
+    if had_cells && cost != exchange.credit {
         wrong(findings, || {
             format!(
                 "{} was made for seats of {} that had cost {cost}, and counts them for {}",

@@ -37,12 +37,12 @@ pub fn judge(
     published: Option<&ObservedDraw<'_>>,
     findings: &mut Findings,
 ) {
-    let told = reported_places(timeline);
-    let left: HashSet<u64> = (timeline.history.calls.iter())
-        .filter(|call| matches!(call.op, HistoryOperation::Leave) && call.perhaps())
+    let places = reported_places(timeline);
+    let left_visitors: HashSet<u64> = (timeline.history.calls.iter())
+        .filter(|call| matches!(call.op, HistoryOperation::Leave) && call.may_be_done())
         .map(|call| call.visitor)
         .collect();
-    numbers(&told, &left, findings);
+    numbers(&places, &left_visitors, findings);
     let by_draw = timeline
         .history
         .run
@@ -53,14 +53,14 @@ pub fn judge(
         (true, None) => None,
         (false, _) => Some(Vec::new()),
     };
-    if ranks.is_none() && told.iter().any(|told| told.rank.is_some()) {
+    if ranks.is_none() && places.iter().any(|place| place.rank.is_some()) {
         findings.add(Invariant::Draw, || {
             "visitors got ranks, and no readable draw was published".to_owned()
         });
     }
-    check_ranks(&told, &left, ranks.as_deref(), findings);
+    check_ranks(&places, &left_visitors, ranks.as_deref(), findings);
     if let Some(leaves) = published.and_then(|published| published.leaves) {
-        check_leaves(timeline, &told, &left, leaves, findings);
+        check_leaves(timeline, &places, &left_visitors, leaves, findings);
     }
     if let Some(published) = published.filter(|_| by_draw) {
         check_nobody_is_left_out(timeline, published.record, findings);
@@ -92,7 +92,7 @@ fn reported_places(timeline: &RunTimeline<'_>) -> Vec<ReportedPlace> {
             .history
             .frames
             .iter()
-            .filter_map(|frame| match (&frame.seen, frame.visitor) {
+            .filter_map(|frame| match (&frame.body, frame.visitor) {
                 (HistoryFrameBody::Place { number, rank }, Some(visitor)) => Some(ReportedPlace {
                     line: frame.line,
                     visitor,
@@ -101,31 +101,31 @@ fn reported_places(timeline: &RunTimeline<'_>) -> Vec<ReportedPlace> {
                 }),
                 _ => None,
             });
-    let mut told: Vec<ReportedPlace> = calls.chain(frames).collect();
-    told.sort_by_key(|told| told.line);
-    told
+    let mut places: Vec<ReportedPlace> = calls.chain(frames).collect();
+    places.sort_by_key(|place| place.line);
+    places
 }
 
-fn numbers(told: &[ReportedPlace], left: &HashSet<u64>, findings: &mut Findings) {
-    let mut own: HashMap<u64, u64> = HashMap::new();
+fn numbers(places: &[ReportedPlace], left_visitors: &HashSet<u64>, findings: &mut Findings) {
+    let mut number_of: HashMap<u64, u64> = HashMap::new();
     let mut holders: HashMap<u64, u64> = HashMap::new();
-    for told in told {
-        let Some(number) = told.number else { continue };
-        let first = *own.entry(told.visitor).or_insert(number);
-        if first != number && !left.contains(&told.visitor) {
+    for place in places {
+        let Some(number) = place.number else { continue };
+        let first_number = *number_of.entry(place.visitor).or_insert(number);
+        if first_number != number && !left_visitors.contains(&place.visitor) {
             findings.add(Invariant::Draw, || {
                 format!(
-                    "line {}: visitor {} had number {first} and now has {number}",
-                    told.line, told.visitor
+                    "line {}: visitor {} had number {first_number} and now has {number}",
+                    place.line, place.visitor
                 )
             });
         }
-        let holder = *holders.entry(number).or_insert(told.visitor);
-        if holder != told.visitor {
+        let holder = *holders.entry(number).or_insert(place.visitor);
+        if holder != place.visitor {
             findings.add(Invariant::Draw, || {
                 format!(
                     "line {}: number {number} is visitor {holder}'s and visitor {}'s",
-                    told.line, told.visitor
+                    place.line, place.visitor
                 )
             });
         }
@@ -179,8 +179,9 @@ fn check(published: &ObservedDraw<'_>, findings: &mut Findings) -> Option<Vec<u6
                 record["voids"]
             ));
         }
-        let held: HashSet<&Bytes32> = holders.iter().filter(|holder| **holder != VOID).collect();
-        if held.len() + voids != holders.len() {
+        let holder_set: HashSet<&Bytes32> =
+            holders.iter().filter(|holder| **holder != VOID).collect();
+        if holder_set.len() + voids != holders.len() {
             wrong("a holder has two numbers");
         }
     }
@@ -231,41 +232,42 @@ fn holders(leaves: &[u8]) -> Vec<Bytes32> {
 }
 
 fn check_ranks(
-    told: &[ReportedPlace],
-    left: &HashSet<u64>,
+    places: &[ReportedPlace],
+    left_visitors: &HashSet<u64>,
     ranks: Option<&[u64]>,
     findings: &mut Findings,
 ) {
-    let mut own: HashMap<u64, u64> = HashMap::new();
+    let mut number_of: HashMap<u64, u64> = HashMap::new();
     let mut by_number: HashMap<u64, u64> = HashMap::new();
     let mut by_rank: HashMap<u64, u64> = HashMap::new();
-    for told in told {
-        if let Some(number) = told.number {
-            own.insert(told.visitor, number);
+    for place in places {
+        if let Some(number) = place.number {
+            number_of.insert(place.visitor, number);
         }
-        let Some(rank) = told.rank else { continue };
+        let Some(rank) = place.rank else { continue };
         // The record of a claim has a rank but no number, so the visitor's last number is used. A
         // visitor who left may have had two numbers, so its claims are not checked.
-        let number = told.number.or_else(|| {
-            own.get(&told.visitor)
+        let number = place.number.or_else(|| {
+            number_of
+                .get(&place.visitor)
                 .copied()
-                .filter(|_| !left.contains(&told.visitor))
+                .filter(|_| !left_visitors.contains(&place.visitor))
         });
         let Some(number) = number else { continue };
         let mut wrong = |what: String| {
             findings.add(Invariant::Draw, || {
                 format!(
                     "line {}: visitor {}: number {number} {what}",
-                    told.line, told.visitor
+                    place.line, place.visitor
                 )
             });
         };
-        let first = *by_number.entry(number).or_insert(rank);
+        let first_rank = *by_number.entry(number).or_insert(rank);
         let at_rank = *by_rank.entry(rank).or_insert(number);
         let position = usize::try_from(number).unwrap_or(usize::MAX);
         let expected = ranks.map(|ranks| ranks.get(position).copied().unwrap_or(number));
-        if first != rank {
-            wrong(format!("had rank {first} and now has {rank}"));
+        if first_rank != rank {
+            wrong(format!("had rank {first_rank} and now has {rank}"));
         } else if at_rank != number {
             wrong(format!("has rank {rank}, and so has number {at_rank}"));
         } else if let Some(expected) = expected.filter(|expected| *expected != rank) {
@@ -277,18 +279,18 @@ fn check_ranks(
 /// Checks that the leaf of each visitor's number is neither void nor another holder's.
 fn check_leaves(
     timeline: &RunTimeline<'_>,
-    told: &[ReportedPlace],
-    left: &HashSet<u64>,
+    places: &[ReportedPlace],
+    left_visitors: &HashSet<u64>,
     leaves: &[u8],
     findings: &mut Findings,
 ) {
     let holders = holders(leaves);
     let leaf = |number: u64| holders.get(usize::try_from(number).ok()?);
     let mut seen = HashSet::new();
-    for told in told {
-        let Some(number) = told
+    for place in places {
+        let Some(number) = place
             .number
-            .filter(|number| !left.contains(&told.visitor) && seen.insert(*number))
+            .filter(|number| !left_visitors.contains(&place.visitor) && seen.insert(*number))
         else {
             continue;
         };
@@ -296,7 +298,7 @@ fn check_leaves(
             findings.add(Invariant::Draw, || {
                 format!(
                     "line {}: number {number} of visitor {} is void in the draw",
-                    told.line, told.visitor
+                    place.line, place.visitor
                 )
             });
         }

@@ -21,7 +21,7 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
 
 /// Checks that the ledger has no unfinished seat rows, effects, provider events or refunds.
 fn work_pending(dump: &DumpedLedger, findings: &mut Findings) {
-    let mut on_the_way = |what: String| findings.add(Invariant::Settled, || what);
+    let mut unsettled = |what: String| findings.add(Invariant::Settled, || what);
     let pending = &dump.pending;
     for (count, what) in [
         (
@@ -32,45 +32,45 @@ fn work_pending(dump: &DumpedLedger, findings: &mut Findings) {
         (pending.events, "provider events are not settled"),
     ] {
         if count > 0 {
-            on_the_way(format!("{count} {what}"));
+            unsettled(format!("{count} {what}"));
         }
     }
     let effects = dump.effects.iter();
     for effect in effects.filter(|effect| effect.done_ms.is_none()) {
-        on_the_way(format!(
+        unsettled(format!(
             "the {} of {} is not done",
             effect.what, effect.order
         ));
     }
     let refunds = dump.refunds.iter();
     for refund in refunds.filter(|refund| refund.done_ms.is_none()) {
-        on_the_way(format!("{} of {} is not done", refund.refund, refund.order));
+        unsettled(format!("{} of {} is not done", refund.refund, refund.order));
     }
 }
 
 /// Checks that no order is open after its deadline, that no order is still confirmed without
 /// tickets, and that no payment is still authorised.
 fn orders_pending(dump: &DumpedLedger, findings: &mut Findings) {
-    let mut on_the_way = |what: String| findings.add(Invariant::Settled, || what);
+    let mut unsettled = |what: String| findings.add(Invariant::Settled, || what);
     for order in &dump.orders {
         match order.state.as_str() {
             state @ ("pending" | "awaiting_consent")
                 if order.claim_until_ms + EXPIRY_LATE_MS < dump.at_ms =>
             {
-                on_the_way(format!(
+                unsettled(format!(
                     "{} is {state}, {:.1} s after its deadline",
                     order.order,
                     (dump.at_ms - order.claim_until_ms) / 1_000.0
                 ));
             }
-            "confirmed" => on_the_way(format!(
+            "confirmed" => unsettled(format!(
                 "{} is confirmed, and its money is not captured",
                 order.order
             )),
             _ => {}
         }
     }
-    let waits = |order: &str| {
+    let awaits_consent = |order: &str| {
         // The buyer may still accept or refuse the offered seats. The deadline of the order is
         // checked above.
         dump.order(order)
@@ -79,9 +79,9 @@ fn orders_pending(dump: &DumpedLedger, findings: &mut Findings) {
     for payment in dump
         .payments
         .iter()
-        .filter(|payment| payment.state == "authorised" && !waits(&payment.order))
+        .filter(|payment| payment.state == "authorised" && !awaits_consent(&payment.order))
     {
-        on_the_way(format!(
+        unsettled(format!(
             "{} of {} is authorised, neither captured nor released",
             payment.payment, payment.order
         ));
@@ -103,15 +103,15 @@ fn accounted(timeline: &RunTimeline<'_>, findings: &mut Findings) {
         .filter(|(visitor, _)| *visitor < run.planned)
         .map(|(visitor, outcome)| (*visitor, outcome.as_str()))
         .collect();
-    let well = ends
+    let accounted_for = ends
         .values()
         .filter(|outcome| **outcome != "failed")
         .count() as u64;
-    if well * 100 < run.planned * ACCOUNTED_PCT {
+    if accounted_for * 100 < run.planned * ACCOUNTED_PCT {
         missing(format!(
-            "{well} of {} visitors are accounted for, and {} failed; at least {ACCOUNTED_PCT} % must be accounted for",
+            "{accounted_for} of {} visitors are accounted for, and {} failed; at least {ACCOUNTED_PCT} % must be accounted for",
             run.planned,
-            ends.len() as u64 - well
+            ends.len() as u64 - accounted_for
         ));
     }
 }

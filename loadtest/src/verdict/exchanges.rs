@@ -11,13 +11,13 @@ use super::timeline::RunTimeline;
 
 /// Checks all exchanges.
 pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
-    let mut given = BTreeSet::new();
+    let mut exchanged_orders = BTreeSet::new();
     for order in &timeline.dump.orders {
         let Some(exchange) = &order.made_in else {
             continue;
         };
         if exchange.done_ms.is_some() {
-            given.insert(&*exchange.order);
+            exchanged_orders.insert(&*exchange.order);
         }
         if order.first("ticketed").is_some() != exchange.done_ms.is_some() {
             wrong(findings, || {
@@ -32,7 +32,7 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
         }
     }
     for order in &timeline.dump.orders {
-        if order.state == "exchanged" && !given.contains(&*order.order) {
+        if order.state == "exchanged" && !exchanged_orders.contains(&*order.order) {
             wrong(findings, || {
                 format!(
                     "{} is exchanged, and no finished exchange names it",
@@ -59,8 +59,8 @@ fn check_requested(
     let cells: BTreeSet<u32> = new.cells.iter().copied().collect();
     let show = timeline.dump.shows.get(&new.show);
     let show_of_old = timeline.dump.order(&exchange.order).map(|old| &old.show);
-    let over = |asked: &ExchangeCall| {
-        let legs = asked.legs.as_deref();
+    let cells_fit = |request: &ExchangeCall| {
+        let legs = request.legs.as_deref();
         let labels = new.labels.iter();
         let wanted = show.map(|show| labels.flat_map(|label| show.cells(label, legs)).collect());
         wanted.is_none_or(|mut wanted: BTreeSet<u32>| {
@@ -71,16 +71,16 @@ fn check_requested(
             wanted == cells
         })
     };
-    let told = timeline.orders.get(&*exchange.order);
-    let mut calls = told.into_iter().flat_map(|told| &told.exchanges);
-    let fits = calls.any(|(call, asked)| {
-        let wanted = asked.wanted.iter().flatten().map(|seat| &**seat);
+    let order_calls = timeline.orders.get(&*exchange.order);
+    let mut calls = order_calls.into_iter().flat_map(|calls| &calls.exchanges);
+    let fits = calls.any(|(call, request)| {
+        let wanted = request.wanted.iter().flatten().map(|seat| &**seat);
         let wanted: BTreeSet<&str> = wanted.collect();
-        let answered = asked.successor.is_empty() || *asked.successor == *new.order;
+        let fits_answer = request.successor.is_empty() || *request.successor == *new.order;
         // If the provider refuses the amount, the call is refused, but the ledger keeps the ended
         // exchange. So the refused call counts as the request for that exchange.
-        let tried = call.perhaps() || new.reason == "payment_refused";
-        tried && answered && (wanted.is_empty() || wanted == seats) && over(asked)
+        let counts = call.may_be_done() || new.reason == "payment_refused";
+        counts && fits_answer && (wanted.is_empty() || wanted == seats) && cells_fit(request)
     });
     if !fits {
         wrong(findings, || {
@@ -94,18 +94,18 @@ fn check_requested(
 
 /// Checks that every acknowledged exchange is in the ledger, with the amount that the answer named.
 fn check_acknowledged(timeline: &RunTimeline<'_>, findings: &mut Findings) {
-    let calls = timeline.orders.values().flat_map(|told| &told.exchanges);
-    for (call, asked) in calls.filter(|(call, _)| call.done()) {
-        let new = timeline.dump.order(&asked.successor);
-        let kept = new.is_some_and(|new| {
-            let of = new.made_in.as_ref().map(|exchange| exchange.order.as_str());
-            of == Some(&*asked.order) && new.amount == asked.amount
+    let calls = timeline.orders.values().flat_map(|calls| &calls.exchanges);
+    for (call, request) in calls.filter(|(call, _)| call.done()) {
+        let new = timeline.dump.order(&request.successor);
+        let is_in_ledger = new.is_some_and(|new| {
+            let old_order = new.made_in.as_ref().map(|exchange| exchange.order.as_str());
+            old_order == Some(&*request.order) && new.amount == request.amount
         });
-        if !kept {
+        if !is_in_ledger {
             findings.add(Invariant::AckKept, || {
                 format!(
                     "line {}: {} was made for {} with the amount {}, and the ledger has it otherwise",
-                    call.line, asked.successor, asked.order, asked.amount
+                    call.line, request.successor, request.order, request.amount
                 )
             });
         }

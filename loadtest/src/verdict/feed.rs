@@ -40,26 +40,26 @@ pub struct ObserverPicture<'a> {
 /// Checks the versions and the final seats. Returns what every observer saw of each show.
 pub fn judge<'a>(timeline: &RunTimeline<'a>, findings: &mut Findings) -> Vec<ObserverPicture<'a>> {
     let mut pictures: BTreeMap<(&str, &str), ObserverPicture<'a>> = BTreeMap::new();
-    let mut lost: BTreeMap<(&str, &str), &HistoryFeedFrame> = BTreeMap::new();
+    let mut gaps: BTreeMap<(&str, &str), &HistoryFeedFrame> = BTreeMap::new();
     for feed in &timeline.history.feed {
         let key = (feed.observer.as_str(), &*feed.show);
-        match (&feed.shown, pictures.get_mut(&key)) {
+        match (&feed.body, pictures.get_mut(&key)) {
             (
                 HistoryFeedBody::Snapshot {
                     version,
                     cells,
                     packed,
                 },
-                known,
+                existing,
             ) => {
-                if let Some(gap) = lost
+                if let Some(gap) = gaps
                     .remove(&key)
                     .filter(|gap| !healed(timeline, gap, feed.at_ms))
                 {
                     report_unhealed_gap(gap, findings);
                 }
                 let cells = unpacked(packed, *cells as usize);
-                match known {
+                match existing {
                     Some(picture) => {
                         picture.apply_snapshot(timeline, feed, (*version, cells), findings)
                     }
@@ -69,19 +69,19 @@ pub fn judge<'a>(timeline: &RunTimeline<'a>, findings: &mut Findings) -> Vec<Obs
                 }
             }
             (HistoryFeedBody::Delta { .. }, None) => {
-                lost.entry(key).or_insert(feed);
+                gaps.entry(key).or_insert(feed);
             }
             (HistoryFeedBody::Delta { from, to, cells }, Some(picture)) => {
                 // Deltas after a gap are skipped until a snapshot. A gap gives one finding at most.
-                if !lost.contains_key(&key)
+                if !gaps.contains_key(&key)
                     && !picture.apply_delta(feed, (*from, *to), cells, findings)
                 {
-                    lost.insert(key, feed);
+                    gaps.insert(key, feed);
                 }
             }
         }
     }
-    for ((observer, show), feed) in lost {
+    for ((observer, show), feed) in gaps {
         if !healed(timeline, feed, f64::INFINITY) {
             report_unhealed_gap(feed, findings);
         }
@@ -93,7 +93,7 @@ pub fn judge<'a>(timeline: &RunTimeline<'a>, findings: &mut Findings) -> Vec<Obs
     for frame in &timeline.history.frames {
         for picture in pictures
             .iter_mut()
-            .filter(|picture| picture.observer == frame.who)
+            .filter(|picture| picture.observer == frame.owner)
         {
             picture.last_ms = picture.last_ms.max(frame.at_ms);
         }
@@ -106,7 +106,7 @@ pub fn judge<'a>(timeline: &RunTimeline<'a>, findings: &mut Findings) -> Vec<Obs
 /// closed.
 fn healed(timeline: &RunTimeline<'_>, gap: &HistoryFeedFrame, snapshot_ms: f64) -> bool {
     let in_time = gap.at_ms..=gap.at_ms + HEALED_WITHIN_MS;
-    let closed = |(who, at): &(String, f64)| *who == gap.observer && in_time.contains(at);
+    let closed = |(owner, at): &(String, f64)| *owner == gap.observer && in_time.contains(at);
     in_time.contains(&snapshot_ms) || timeline.history.closes.iter().any(closed)
 }
 
@@ -151,7 +151,7 @@ impl<'a> ObserverPicture<'a> {
         // While the store is lost, every node shows its own last picture. If the observer has
         // connected to another node, that node's picture may be older.
         let since = self.fed_ms..=feed.at_ms;
-        let moved = |(who, at): &(String, f64)| who == self.observer && since.contains(at);
+        let moved = |(owner, at): &(String, f64)| owner == self.observer && since.contains(at);
         let other_node = timeline.history.closes.iter().any(moved)
             && timeline.history.forgot_within(feed.at_ms, feed.at_ms);
         if version < self.version && !other_node {
@@ -229,25 +229,26 @@ impl<'a> ObserverPicture<'a> {
     /// Returns the state in which the observer saw a cell at a moment.
     pub fn state_at(&self, cell: u32, at_ms: f64) -> Option<u8> {
         let changes = self.changes.get(&cell).map_or(&[][..], Vec::as_slice);
-        let before = changes.partition_point(|(at, _)| *at <= at_ms);
-        match before.checked_sub(1) {
+        let changes_before = changes.partition_point(|(at, _)| *at <= at_ms);
+        match changes_before.checked_sub(1) {
             Some(last) => Some(changes[last].1),
             None => self.base.get(cell as usize).copied(),
         }
     }
 
-    /// Returns when, within a span of time, a cell first changed to a state for which `is` is true.
+    /// Returns when, within a span of time, a cell first changed to a state for which `is_wanted`
+    /// is true.
     pub fn came_to(
         &self,
         cell: u32,
-        is: impl Fn(u8) -> bool,
+        is_wanted: impl Fn(u8) -> bool,
         from_ms: f64,
         to_ms: f64,
     ) -> Option<f64> {
         let changes = self.changes.get(&cell)?;
         let found = changes
             .iter()
-            .find(|(at, state)| *at > from_ms && *at <= to_ms && is(*state));
+            .find(|(at, state)| *at > from_ms && *at <= to_ms && is_wanted(*state));
         found.map(|(at, _)| *at)
     }
 }
@@ -267,24 +268,24 @@ fn check_final_pictures(
     pictures: &[ObserverPicture<'_>],
     findings: &mut Findings,
 ) {
-    for (show, last) in &timeline.history.finals {
-        let Some(known) = timeline.dump.shows.get(show) else {
+    for (show, final_seats) in &timeline.history.finals {
+        let Some(dumped_show) = timeline.dump.shows.get(show) else {
             findings.add(Invariant::Feed, || {
-                format!("line {}: {show} is no show of the ledger", last.line)
+                format!("line {}: {show} is no show of the ledger", final_seats.line)
             });
             continue;
         };
-        let cells = unpacked(&last.packed, last.packed.len() * 4);
+        let cells = unpacked(&final_seats.packed, final_seats.packed.len() * 4);
         for picture in pictures
             .iter()
             .filter(|picture| picture.show == show && !picture.broken)
         {
-            let before = &timeline.history.closes[..timeline.history.closes_before_finals];
-            let gone = before
+            let closes = &timeline.history.closes[..timeline.history.closes_before_finals];
+            let has_left = closes
                 .iter()
-                .any(|(who, at)| who == picture.observer && *at >= picture.fed_ms);
+                .any(|(owner, at)| owner == picture.observer && *at >= picture.fed_ms);
             // An observer that left before the end is checked only if it saw the final version.
-            if gone && picture.version != last.version {
+            if has_left && picture.version != final_seats.version {
                 continue;
             }
             let differs = (0..)
@@ -293,11 +294,11 @@ fn check_final_pictures(
             if let Some((index, state)) = differs {
                 findings.add(Invariant::Feed, || format!(
                     "line {}: {} ends with cell {index} of {show} as {state} at version {}, the seats say {:?} at version {}",
-                    last.line, picture.observer, picture.version, cells.get(index), last.version
+                    final_seats.line, picture.observer, picture.version, cells.get(index), final_seats.version
                 ));
             }
         }
-        against_ledger(timeline, show, known, &cells, findings);
+        against_ledger(timeline, show, dumped_show, &cells, findings);
     }
     let watched: Vec<&str> = pictures.iter().map(|picture| picture.show).collect();
     for show in watched
@@ -315,7 +316,7 @@ fn check_final_pictures(
 fn against_ledger(
     timeline: &RunTimeline<'_>,
     show: &str,
-    known: &DumpedShow,
+    dumped_show: &DumpedShow,
     cells: &[u8],
     findings: &mut Findings,
 ) {
@@ -333,16 +334,16 @@ fn against_ledger(
         expected.insert(claim.cell, if sold { SOLD } else { HELD });
     }
     for (index, state) in (0..).zip(cells) {
-        let right = match (state, expected.get(&index)) {
+        let is_right = match (state, expected.get(&index)) {
             (&FREE | 3, None) => true,
             (&HELD, None) => hold_may_have_cell(timeline, show, index),
             (state, Some(expected)) => state == expected,
             _ => false,
         };
-        if !right {
+        if !is_right {
             findings.add(Invariant::Feed, || {
                 let claim = expected.get(&index);
-                format!("cell {index} ({}) of {show} ends as {state}, and the ledger's claims say {claim:?}", known.label(index))
+                format!("cell {index} ({}) of {show} ends as {state}, and the ledger's claims say {claim:?}", dumped_show.label(index))
             });
         }
     }
@@ -361,15 +362,15 @@ fn hold_may_have_cell(timeline: &RunTimeline<'_>, show: &str, cell: u32) -> bool
         .get(show)
         .map_or(0.0, |show| show.grace_s * 1_000.0 + 2_000.0);
     timeline.holds.values().any(|hold| {
-        let has = |seats: &Vec<&str>| {
+        let has_cell = |seats: &Vec<&str>| {
             let mut cells = seats
                 .iter()
                 .flat_map(|seat| timeline.cells(hold.hold_call, seat));
-            cells.any(|had| had == cell)
+            cells.any(|its_cell| its_cell == cell)
         };
         *hold.hold_call.show == *show
             && !hold.dropped
             && hold.hold_call.expires_ms + grace_ms > end
-            && hold.seats.as_ref().is_none_or(has)
+            && hold.seats.as_ref().is_none_or(has_cell)
     })
 }

@@ -25,12 +25,12 @@ type CellTakers<'a> = HashMap<(&'a str, u32), Vec<(&'a str, f64, f64)>>;
 fn takers<'a>(timeline: &RunTimeline<'a>) -> CellTakers<'a> {
     let mut takers: CellTakers<'a> = HashMap::new();
     for (id, hold) in &timeline.holds {
-        let taken = hold.hold_call.seats.iter().map(|seat| (hold.call, seat));
+        let first_seats = hold.hold_call.seats.iter().map(|seat| (hold.call, seat));
         let changed = hold
             .changes
             .iter()
             .flat_map(|(call, change)| change.add.iter().map(|seat| (*call, seat)));
-        for (call, seat) in taken.chain(changed) {
+        for (call, seat) in first_seats.chain(changed) {
             for cell in timeline.cells(hold.hold_call, seat) {
                 takers
                     .entry((&hold.hold_call.show, cell))
@@ -97,15 +97,15 @@ fn calls_after_end(id: &str, hold: &HoldTimeline<'_>, gone_ms: f64, findings: &m
         .orders
         .iter()
         .map(|(call, _)| *call)
-        .find(|call| call.perhaps());
+        .find(|call| call.may_be_done());
     let orders = first_order.into_iter().map(|call| (call, "made an order"));
     let ordered_ms = first_order.map_or(f64::INFINITY, |call| call.sent_ms);
     for (call, what) in changes.chain(drops).chain(orders) {
-        let again = hold
+        let dropped_before = hold
             .drops
             .iter()
-            .any(|drop| drop.perhaps() && drop.sent_ms < call.sent_ms);
-        if call.done() && call.sent_ms > gone_ms && call.sent_ms <= ordered_ms && !again {
+            .any(|drop| drop.may_be_done() && drop.sent_ms < call.sent_ms);
+        if call.done() && call.sent_ms > gone_ms && call.sent_ms <= ordered_ms && !dropped_before {
             findings.add(Invariant::Lapse, || {
                 format!(
                     "line {}: {id} was {what} {:.1} s after its end",
@@ -154,7 +154,7 @@ fn held_late(
     {
         return false;
     }
-    let lost = timeline
+    let has_lost_call = timeline
         .lost_holds
         .iter()
         .any(|lost| *lost.show == *hold.hold_call.show && lost.sent_ms <= seen_ms);
@@ -167,12 +167,12 @@ fn held_late(
             .map(move |cell| (seat, cell))
     });
     for (seat, cell) in cells {
-        let others = takers
+        let cell_takers = takers
             .get(&(&*hold.hold_call.show, cell))
             .into_iter()
             .flatten();
-        let anothers = lost
-            || others.clone().any(|(by, sent_ms, done_ms)| {
+        let taken_by_another = has_lost_call
+            || cell_takers.clone().any(|(by, sent_ms, done_ms)| {
                 *by != id && *done_ms > deadline && *sent_ms <= seen_ms
             });
         let mut watching = pictures
@@ -181,17 +181,17 @@ fn held_late(
                 picture.show == &*hold.hold_call.show && picture.saw_all_between(deadline, seen_ms)
             })
             .peekable();
-        if anothers || watching.peek().is_none() {
+        if taken_by_another || watching.peek().is_none() {
             continue;
         }
         watched = true;
-        let still = watching.all(|picture| {
+        let still_held = watching.all(|picture| {
             let held = picture.state_at(cell, deadline).is_some_and(is_held);
             held && picture
                 .came_to(cell, |state| !is_held(state), deadline, seen_ms)
                 .is_none()
         });
-        if still {
+        if still_held {
             findings.add(Invariant::Lapse, || {
                 format!(
                     "{id} ran out at {deadline:.0}, and seat {seat} was still held at {seen_ms:.0}"
@@ -210,12 +210,12 @@ fn freed_early(
     (id, hold): (&str, &HoldTimeline<'_>),
     findings: &mut Findings,
 ) {
-    let from = hold.call.done_ms + FRAME_LATE_MS;
-    let until = hold.hold_call.expires_ms.min(hold.touched_ms);
-    if until <= from
+    let from_ms = hold.call.done_ms + FRAME_LATE_MS;
+    let until_ms = hold.hold_call.expires_ms.min(hold.touched_ms);
+    if until_ms <= from_ms
         || timeline
             .history
-            .disturbed_within(hold.call.sent_ms - RECOVERY_MS, until)
+            .disturbed_within(hold.call.sent_ms - RECOVERY_MS, until_ms)
     {
         return;
     }
@@ -228,12 +228,12 @@ fn freed_early(
     });
     for (seat, cell) in cells {
         for picture in pictures.iter().filter(|picture| {
-            picture.show == &*hold.hold_call.show && picture.saw_all_between(from, until)
+            picture.show == &*hold.hold_call.show && picture.saw_all_between(from_ms, until_ms)
         }) {
-            if let Some(at) = picture.came_to(cell, is_free, from, until) {
+            if let Some(freed_ms) = picture.came_to(cell, is_free, from_ms, until_ms) {
                 findings.add(Invariant::Lapse, || {
                     format!(
-                        "{id} has seat {seat} until {until:.0}, and {} saw it freed at {at:.0}",
+                        "{id} has seat {seat} until {until_ms:.0}, and {} saw it freed at {freed_ms:.0}",
                         picture.observer
                     )
                 });
@@ -250,28 +250,28 @@ type CellHoldSpans<'a> = HashMap<(&'a str, u32), Vec<(f64, f64, &'a str)>>;
 fn taken_early(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut by_cell: CellHoldSpans<'_> = HashMap::new();
     for (id, hold) in &timeline.holds {
-        for stretch in &hold.stretches {
-            let until = stretch.until_ms.min(hold.ended_ms());
-            let seats = stretch.seats.iter().filter(|_| until > stretch.from_ms);
+        for span in &hold.seat_spans {
+            let until_ms = span.until_ms.min(hold.ended_ms());
+            let seats = span.seats.iter().filter(|_| until_ms > span.from_ms);
             for cell in seats.flat_map(|seat| timeline.cells(hold.hold_call, seat)) {
                 by_cell
                     .entry((&hold.hold_call.show, cell))
                     .or_default()
-                    .push((stretch.from_ms, until, id));
+                    .push((span.from_ms, until_ms, id));
             }
         }
     }
-    for ((show, cell), mut taken) in by_cell {
-        taken.sort_by(|a, b| a.0.total_cmp(&b.0));
-        for pair in taken.windows(2) {
+    for ((show, cell), mut spans) in by_cell {
+        spans.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for pair in spans.windows(2) {
             let ((from, until, former), (next_from, _, next)) = (pair[0], pair[1]);
             if former != next
                 && next_from < until
                 && !timeline.history.forgot_within(from, next_from)
             {
                 findings.add(Invariant::Lapse, || {
-                    let known = timeline.dump.shows.get(show);
-                    let seat = known.map_or("?", |known| known.label(cell));
+                    let dumped_show = timeline.dump.shows.get(show);
+                    let seat = dumped_show.map_or("?", |dumped_show| dumped_show.label(cell));
                     format!("cell {cell} ({seat}) of {show}: {former} has it until {until:.0}, and {next} was given it at {next_from:.0}")
                 });
             }
@@ -282,21 +282,21 @@ fn taken_early(timeline: &RunTimeline<'_>, findings: &mut Findings) {
 /// Checks that no visitor is told before the deadline that a hold lapsed.
 fn told_early(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     for frame in &timeline.history.frames {
-        let HistoryFrameBody::Hold { hold, state } = &frame.seen else {
+        let HistoryFrameBody::Hold { hold, state } = &frame.body else {
             continue;
         };
-        if let Some(known) = timeline.holds.get(&**hold)
+        if let Some(known_hold) = timeline.holds.get(&**hold)
             && &**state == "lapsed"
             // An earlier hold of the same train journey may have had the same id.
-            && frame.at_ms >= known.call.sent_ms
-            && frame.at_ms < known.hold_call.expires_ms
-            && !timeline.history.forgot_within(known.call.sent_ms, frame.at_ms)
+            && frame.at_ms >= known_hold.call.sent_ms
+            && frame.at_ms < known_hold.hold_call.expires_ms
+            && !timeline.history.forgot_within(known_hold.call.sent_ms, frame.at_ms)
         {
             findings.add(Invariant::Lapse, || {
                 format!(
                     "line {}: a frame said that {hold} had lapsed, {:.1} s before its deadline",
                     frame.line,
-                    (known.hold_call.expires_ms - frame.at_ms) / 1_000.0
+                    (known_hold.hold_call.expires_ms - frame.at_ms) / 1_000.0
                 )
             });
         }

@@ -15,12 +15,12 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
 }
 
 fn seats_in_the_end(timeline: &RunTimeline<'_>, findings: &mut Findings) {
-    let mut has: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
+    let mut kept_seats: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
     for order in timeline.dump.orders.iter().filter(|order| order.lives()) {
-        let seats = has.entry((&order.show, &order.visitor)).or_default();
+        let seats = kept_seats.entry((&order.show, &order.visitor)).or_default();
         seats.extend(order.kept_labels());
     }
-    for ((show, visitor), seats) in has {
+    for ((show, visitor), seats) in kept_seats {
         let limit = limit(timeline, show);
         if seats.len() as u64 > limit {
             findings.add(Invariant::Limits, || {
@@ -42,53 +42,54 @@ fn limit(timeline: &RunTimeline<'_>, show: &str) -> u64 {
 type VisitorSeatSpan<'a> = (f64, f64, Vec<&'a str>);
 
 fn seats_at_any_time(timeline: &RunTimeline<'_>, findings: &mut Findings) {
-    let mut had: BTreeMap<(&str, u64), Vec<VisitorSeatSpan<'_>>> = BTreeMap::new();
+    let mut spans: BTreeMap<(&str, u64), Vec<VisitorSeatSpan<'_>>> = BTreeMap::new();
     for hold in timeline.holds.values() {
-        let had = had
+        let spans = spans
             .entry((&hold.hold_call.show, hold.call.visitor))
             .or_default();
-        for stretch in &hold.stretches {
+        for span in &hold.seat_spans {
             // The hold counts only until a call of its owner or a fault may have ended it.
             let kills = timeline
                 .history
                 .faults
                 .iter()
-                .filter(|fault| fault.forgets && fault.until_ms >= stretch.from_ms);
-            let until = kills
+                .filter(|fault| fault.forgets && fault.until_ms >= span.from_ms);
+            let until_ms = kills
                 .map(|fault| fault.at_ms)
-                .fold(stretch.until_ms.min(hold.ended_ms()), f64::min);
-            if until > stretch.from_ms {
-                had.push((stretch.from_ms, until, stretch.seats.clone()));
+                .fold(span.until_ms.min(hold.ended_ms()), f64::min);
+            if until_ms > span.from_ms {
+                spans.push((span.from_ms, until_ms, span.seats.clone()));
             }
         }
     }
-    for (id, told) in &timeline.orders {
-        let (Some(order), Some((call, _))) = (timeline.dump.order(id), told.made.first()) else {
+    for (id, order_calls) in &timeline.orders {
+        let (Some(order), Some((call, _))) = (timeline.dump.order(id), order_calls.made.first())
+        else {
             continue;
         };
-        let had = had.entry((&order.show, told.visitor)).or_default();
-        for stay in order.stays() {
-            let until = told
+        let spans = spans.entry((&order.show, order_calls.visitor)).or_default();
+        for span in order.seat_spans() {
+            let until_ms = order_calls
                 .cancels
                 .iter()
                 .map(|cancel| cancel.sent_ms)
-                .fold(stay.until_ms, f64::min);
-            let from_ms = stay.from_ms.max(call.done_ms);
-            had.push((from_ms, until, stay.labels.into_iter().collect()));
+                .fold(span.until_ms, f64::min);
+            let from_ms = span.from_ms.max(call.done_ms);
+            spans.push((from_ms, until_ms, span.labels.into_iter().collect()));
         }
     }
-    for ((show, visitor), had) in had {
+    for ((show, visitor), spans) in spans {
         let limit = limit(timeline, show);
-        for (at, _, _) in &had {
-            let then = had
+        for (at_ms, _, _) in &spans {
+            let live_spans = spans
                 .iter()
-                .filter(|(from, until, _)| from <= at && at < until);
-            let seats: BTreeSet<&str> = then
+                .filter(|(from, until, _)| from <= at_ms && at_ms < until);
+            let seats: BTreeSet<&str> = live_spans
                 .flat_map(|(_, _, seats)| seats.iter().copied())
                 .collect();
             if seats.len() as u64 > limit {
                 findings.add(Invariant::Limits, || {
-                    format!("visitor {visitor} had {} seats of {show} at {at:.0} and may have {limit}: {seats:?}", seats.len())
+                    format!("visitor {visitor} had {} seats of {show} at {at_ms:.0} and may have {limit}: {seats:?}", seats.len())
                 });
                 break;
             }
@@ -103,35 +104,35 @@ fn inside(timeline: &RunTimeline<'_>, findings: &mut Findings) {
         return;
     };
     let limit = run.max_inside();
-    let mut done: HashMap<u64, f64> = HashMap::new();
+    let mut ended_ms: HashMap<u64, f64> = HashMap::new();
     for order in &timeline.dump.orders {
         if let (Some(visitor), Some(at)) = (timeline.visitor_of(order), order.first("ticketed")) {
-            let first = done.entry(visitor).or_insert(at);
-            *first = first.min(at);
+            let first_ms = ended_ms.entry(visitor).or_insert(at);
+            *first_ms = first_ms.min(at);
         }
     }
     for call in timeline
         .history
         .calls
         .iter()
-        .filter(|call| call.perhaps() && matches!(call.op, HistoryOperation::Leave))
+        .filter(|call| call.may_be_done() && matches!(call.op, HistoryOperation::Leave))
     {
-        let first = done.entry(call.visitor).or_insert(call.sent_ms);
-        *first = first.min(call.sent_ms);
+        let first_ms = ended_ms.entry(call.visitor).or_insert(call.sent_ms);
+        *first_ms = first_ms.min(call.sent_ms);
     }
     // A pass that is given again to the same visitor counts once.
     let mut passes: HashMap<u64, Vec<(f64, f64)>> = HashMap::new();
     for call in timeline.history.calls.iter().filter(|call| call.done()) {
         if let HistoryOperation::Claim { exp_ms, .. } = call.op {
-            let until = done
+            let until_ms = ended_ms
                 .get(&call.visitor)
                 .copied()
                 .unwrap_or(f64::INFINITY)
                 .min(exp_ms);
-            let own = passes.entry(call.visitor).or_default();
-            match own.iter_mut().find(|(_, end)| *end == until) {
-                Some(known) => known.0 = known.0.min(call.done_ms),
-                None => own.push((call.done_ms, until)),
+            let visitor_passes = passes.entry(call.visitor).or_default();
+            match visitor_passes.iter_mut().find(|(_, end)| *end == until_ms) {
+                Some(same_pass) => same_pass.0 = same_pass.0.min(call.done_ms),
+                None => visitor_passes.push((call.done_ms, until_ms)),
             }
         }
     }
@@ -144,16 +145,16 @@ fn inside(timeline: &RunTimeline<'_>, findings: &mut Findings) {
         moves.extend([(from, 1), (until, -1)]);
     }
     moves.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    let (mut now, mut most, mut when) = (0, 0, 0.0);
-    for (at, step) in moves {
-        now += step;
-        if now > most {
-            (most, when) = (now, at);
+    let (mut live, mut most_live, mut most_at_ms) = (0, 0, 0.0);
+    for (at_ms, step) in moves {
+        live += step;
+        if live > most_live {
+            (most_live, most_at_ms) = (live, at_ms);
         }
     }
-    if most.unsigned_abs() > limit {
+    if most_live.unsigned_abs() > limit {
         findings.add(Invariant::Limits, || {
-            format!("{most} were inside at {when:.0}, and {limit} may be")
+            format!("{most_live} were inside at {most_at_ms:.0}, and {limit} may be")
         });
     }
 }

@@ -35,18 +35,18 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let (mut net, mut due) = (0, 0);
     for order in &timeline.dump.orders {
         let id = order.order.as_str();
-        let paid = payments.get(id).map_or(&[][..], Vec::as_slice);
-        let owed = effects.get(id).map_or(&[][..], Vec::as_slice);
-        let back = refunds.get(id).map_or(&[][..], Vec::as_slice);
-        let (taken, owes) = taken_and_owed(order, paid, owed, back);
+        let order_payments = payments.get(id).map_or(&[][..], Vec::as_slice);
+        let order_effects = effects.get(id).map_or(&[][..], Vec::as_slice);
+        let order_refunds = refunds.get(id).map_or(&[][..], Vec::as_slice);
+        let (taken, owes) = taken_and_owed(order, order_payments, order_effects, order_refunds);
         net += taken;
         due += owes;
-        right_money(timeline, order, paid, (taken, owes), findings);
+        right_money(timeline, order, order_payments, (taken, owes), findings);
         right_order(
             timeline,
             order,
-            paid,
-            owed,
+            order_payments,
+            order_effects,
             tickets.get(id).map_or(&[][..], Vec::as_slice),
             findings,
         );
@@ -68,8 +68,8 @@ fn fair_refunds<'a>(
     let mut parts: HashMap<&str, i64> = HashMap::new();
     for refund in &timeline.dump.refunds {
         refunds.entry(&refund.order).or_default().push(refund);
-        if let Some(whole) = &refund.part_of {
-            *parts.entry(whole).or_default() += refund.amount;
+        if let Some(whole_refund) = &refund.part_of {
+            *parts.entry(whole_refund).or_default() += refund.amount;
         }
     }
     for refund in &timeline.dump.refunds {
@@ -78,12 +78,12 @@ fn fair_refunds<'a>(
         let alone = refund.part_of.is_none() && refund.reason != DIFFERENCE;
         let amount = refund.amount + parts.get(refund.refund.as_str()).unwrap_or(&0);
         // An amount that an exchange waived is not refunded. `prices` checks how much was waived.
-        let made_in = timeline
+        let from_exchange = timeline
             .dump
             .order(&refund.order)
             .map(|order| order.made_in.is_some());
         let uncharged = uncharged(timeline, refund);
-        let wrong = alone && (uncharged < 0 || uncharged > 0 && made_in != Some(true));
+        let wrong = alone && (uncharged < 0 || uncharged > 0 && from_exchange != Some(true));
         if wrong || refund.amount < 0 || refund.fee < 0 {
             findings.add(Invariant::Money, || {
                 format!(
@@ -95,19 +95,19 @@ fn fair_refunds<'a>(
     }
     swapped(timeline, findings);
     for order in &timeline.dump.orders {
-        let back = refunds.get(&*order.order).into_iter().flatten();
-        let back: i64 = back.map(|refund| refund.paid).sum();
+        let refunded = refunds.get(&*order.order).into_iter().flatten();
+        let refunded: i64 = refunded.map(|refund| refund.paid).sum();
         // Until the swap, the buyer has paid only the difference for the new order.
         let swapped = order
             .made_in
             .as_ref()
             .is_none_or(|one| one.done_ms.is_some());
         let cost = if swapped { order.cost() } else { order.amount };
-        let whole = order.state == "refunded";
-        if back > cost || whole && back != cost {
+        let is_fully_refunded = order.state == "refunded";
+        if refunded > cost || is_fully_refunded && refunded != cost {
             findings.add(Invariant::Money, || {
                 format!(
-                    "{} ({}): it cost {cost}, and seats for {back} were refunded",
+                    "{} ({}): it cost {cost}, and seats for {refunded} were refunded",
                     order.order, order.state
                 )
             });
@@ -126,10 +126,10 @@ fn sandbox_agrees(timeline: &RunTimeline<'_>, findings: &mut Findings) {
         let refunds = timeline.dump.refunds.iter();
         let of_order = refunds.filter(|refund| refund.order == payment.order);
         // Money that was released before its capture is not in the sandbox's records of refunds.
-        let done = of_order
+        let finished = of_order
             .filter(|refund| refund.done_ms.is_some() && refund.amount > 0)
             .filter(|_| payment.captured != 0);
-        let mut ledger: Vec<_> = done.map(|one| (&*one.refund, one.amount)).collect();
+        let mut ledger: Vec<_> = finished.map(|one| (&*one.refund, one.amount)).collect();
         let mut sandbox: Vec<_> = booked
             .iter()
             .map(|one| (&*one.refund, one.amount))
@@ -145,8 +145,8 @@ fn sandbox_agrees(timeline: &RunTimeline<'_>, findings: &mut Findings) {
         // If money was captured when it should have been released, the sandbox refunds the whole
         // payment and records no single refunds.
         let sum: i64 = ledger.iter().map(|(_, amount)| amount).sum();
-        let whole = payment.provider_state.as_deref() == Some("refunded");
-        if whole && sandbox.is_empty() && sum == payment.captured {
+        let refunded_whole = payment.provider_state.as_deref() == Some("refunded");
+        if refunded_whole && sandbox.is_empty() && sum == payment.captured {
             continue;
         }
         if ledger != sandbox {
@@ -182,8 +182,9 @@ fn swapped(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     }
 }
 
-fn captured(owed: &[&DumpedEffect]) -> Option<f64> {
-    owed.iter()
+fn captured(effects: &[&DumpedEffect]) -> Option<f64> {
+    effects
+        .iter()
         .find(|effect| effect.what == "capture")
         .and_then(|effect| effect.done_ms)
 }
@@ -191,11 +192,11 @@ fn captured(owed: &[&DumpedEffect]) -> Option<f64> {
 /// Returns how much money was kept for an order, and how much should have been.
 fn taken_and_owed(
     order: &DumpedOrder,
-    paid: &[&DumpedPayment],
-    owed: &[&DumpedEffect],
-    back: &[&DumpedRefund],
+    payments: &[&DumpedPayment],
+    effects: &[&DumpedEffect],
+    refunds: &[&DumpedRefund],
 ) -> (i64, i64) {
-    let net: i64 = paid
+    let net: i64 = payments
         .iter()
         .map(|payment| payment.captured - payment.refunded)
         .sum();
@@ -203,13 +204,13 @@ fn taken_and_owed(
         "ticketed" => order.amount,
         // A capture may still be under way. Another invariant checks that none is under way at the
         // end.
-        "confirmed" if captured(owed).is_some() || net != 0 => order.amount,
+        "confirmed" if captured(effects).is_some() || net != 0 => order.amount,
         // The money was released before its capture.
-        "refunded" if paid.iter().all(|payment| payment.captured == 0) => 0,
+        "refunded" if payments.iter().all(|payment| payment.captured == 0) => 0,
         // Another invariant checks that all refunds are done.
         "refunded" | "partly_refunded" | "exchanged" => {
-            let done = back.iter().filter(|refund| refund.done_ms.is_some());
-            order.amount - done.map(|refund| refund.amount).sum::<i64>()
+            let finished = refunds.iter().filter(|refund| refund.done_ms.is_some());
+            order.amount - finished.map(|refund| refund.amount).sum::<i64>()
         }
         _ => 0,
     };
@@ -219,7 +220,7 @@ fn taken_and_owed(
 fn right_money(
     timeline: &RunTimeline<'_>,
     order: &DumpedOrder,
-    paid: &[&DumpedPayment],
+    payments: &[&DumpedPayment],
     (net, owes): (i64, i64),
     findings: &mut Findings,
 ) {
@@ -232,8 +233,8 @@ fn right_money(
     if net != owes {
         wrong(format!("{net} were kept, and it should be {owes}"));
     }
-    let [payment] = paid else {
-        return wrong(format!("it has {} payments", paid.len()));
+    let [payment] = payments else {
+        return wrong(format!("it has {} payments", payments.len()));
     };
     if payment.amount != order.amount || payment.currency != order.currency {
         wrong(format!(
@@ -256,15 +257,15 @@ fn right_money(
             payment.captured
         ));
     }
-    if let Some(told) = timeline.orders.get(id.as_str()) {
-        let declined = told
+    if let Some(order_calls) = timeline.orders.get(id.as_str()) {
+        let declined = order_calls
             .pays
             .iter()
             .any(|(call, pay)| !pay.approve && call.done());
-        let approved = told
+        let approved = order_calls
             .pays
             .iter()
-            .any(|(call, pay)| pay.approve && call.perhaps());
+            .any(|(call, pay)| pay.approve && call.may_be_done());
         if declined && !approved && payment.captured != 0 {
             wrong(format!(
                 "the payment was only ever declined, and {} were captured",
@@ -277,8 +278,8 @@ fn right_money(
 fn right_order(
     timeline: &RunTimeline<'_>,
     order: &DumpedOrder,
-    paid: &[&DumpedPayment],
-    owed: &[&DumpedEffect],
+    payments: &[&DumpedPayment],
+    effects: &[&DumpedEffect],
     tickets: &[&DumpedTicket],
     findings: &mut Findings,
 ) {
@@ -308,8 +309,8 @@ fn right_order(
     {
         wrong("ticketed without a confirmation before it".to_owned());
     }
-    let capture = captured(owed);
-    let money_moved = capture.is_some() || paid.iter().any(|payment| payment.captured != 0);
+    let capture = captured(effects);
+    let money_moved = capture.is_some() || payments.iter().any(|payment| payment.captured != 0);
     match (confirmed, capture) {
         (None, Some(_)) => wrong("captured without ever being confirmed".to_owned()),
         (Some(confirmed), Some(capture)) if capture < confirmed => {
@@ -354,18 +355,20 @@ fn confirmed_after_an_approval(
     wrong: &mut impl FnMut(String),
 ) {
     let confirmed = order.first("confirmed");
-    if let Some(told) = timeline.orders.get(order.order.as_str()) {
-        let asked = told
+    if let Some(order_calls) = timeline.orders.get(order.order.as_str()) {
+        let approvals = order_calls
             .pays
             .iter()
-            .filter(|(call, pay)| pay.approve && call.perhaps());
-        let first = asked.map(|(call, _)| call.sent_ms).min_by(f64::total_cmp);
-        match (confirmed, first) {
+            .filter(|(call, pay)| pay.approve && call.may_be_done());
+        let first_approval_ms = approvals
+            .map(|(call, _)| call.sent_ms)
+            .min_by(f64::total_cmp);
+        match (confirmed, first_approval_ms) {
             (Some(_), None) if order.nothing_to_pay() => {}
             (Some(_), None) => wrong("confirmed, though nobody approved the payment".to_owned()),
-            (Some(confirmed), Some(first)) if confirmed + 5.0 < first => {
+            (Some(confirmed), Some(first_approval_ms)) if confirmed + 5.0 < first_approval_ms => {
                 wrong(format!(
-                    "confirmed at {confirmed:.0}, before the payment was approved at {first:.0}"
+                    "confirmed at {confirmed:.0}, before the payment was approved at {first_approval_ms:.0}"
                 ));
             }
             _ => {}

@@ -24,17 +24,17 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
         .iter()
         .map(|ticket| (ticket.ticket.as_str(), ticket.order.as_str()))
         .collect();
-    for (id, told) in &timeline.orders {
+    for (id, calls) in &timeline.orders {
         match timeline.dump.order(id) {
             Some(order) => {
-                check_acknowledged(timeline, &tickets, told, order, findings);
-                reads_agree(timeline, told, order, findings);
-                paid_has_tickets(timeline, told, order, findings);
+                check_acknowledged(timeline, &tickets, calls, order, findings);
+                reads_agree(timeline, calls, order, findings);
+                paid_has_tickets(timeline, calls, order, findings);
             }
-            None if !told.made.is_empty() || !told.reads.is_empty() => {
-                let line = told.made.first().map(|(call, _)| call.line);
+            None if !calls.made.is_empty() || !calls.reads.is_empty() => {
+                let line = calls.made.first().map(|(call, _)| call.line);
                 let line = line
-                    .or_else(|| told.reads.first().map(|(call, _)| call.line))
+                    .or_else(|| calls.reads.first().map(|(call, _)| call.line))
                     .unwrap_or(0);
                 findings.add(Invariant::AckKept, || {
                     format!("line {line}: {id} is not in the ledger")
@@ -51,7 +51,7 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
 fn check_acknowledged(
     timeline: &RunTimeline<'_>,
     tickets: &HashMap<&str, &str>,
-    told: &OrderTimeline<'_>,
+    calls: &OrderTimeline<'_>,
     order: &DumpedOrder,
     findings: &mut Findings,
 ) {
@@ -59,18 +59,18 @@ fn check_acknowledged(
     let mut wrong = |line: u32, what: String| {
         findings.add(Invariant::AckKept, || format!("line {line}: {id}: {what}"))
     };
-    made_as_told(timeline, told, order, &mut wrong);
-    read_as_told(timeline, tickets, told, order, &mut wrong);
+    made_as_answered(timeline, calls, order, &mut wrong);
+    read_as_shown(timeline, tickets, calls, order, &mut wrong);
 }
 
 /// Checks an order against the answer to the call that made it.
-fn made_as_told(
+fn made_as_answered(
     timeline: &RunTimeline<'_>,
-    told: &OrderTimeline<'_>,
+    calls: &OrderTimeline<'_>,
     order: &DumpedOrder,
     wrong: &mut impl FnMut(u32, String),
 ) {
-    for (call, made) in &told.made {
+    for (call, made) in &calls.made {
         if *made.hold != *order.hold {
             wrong(
                 call.line,
@@ -110,31 +110,31 @@ fn made_as_told(
 }
 
 /// Checks an order against the answers to its reads.
-fn read_as_told(
+fn read_as_shown(
     timeline: &RunTimeline<'_>,
     tickets: &HashMap<&str, &str>,
-    told: &OrderTimeline<'_>,
+    calls: &OrderTimeline<'_>,
     order: &DumpedOrder,
     wrong: &mut impl FnMut(u32, String),
 ) {
     let id = &order.order;
-    for (call, read) in &told.reads {
+    for (call, read) in &calls.reads {
         state_kept(&read.state, call.line, order, wrong);
-        if let Some(lost) = read
+        if let Some(unknown_ticket) = read
             .tickets
             .iter()
             .find(|ticket| tickets.get(&***ticket) != Some(&id.as_str()))
         {
             wrong(
                 call.line,
-                format!("ticket {lost} was shown and is not in the ledger"),
+                format!("ticket {unknown_ticket} was shown and is not in the ledger"),
             );
         }
-        let had = seats_while(timeline, order, call);
-        if let Some(seats) = seats_of(read).filter(|seats| !had.contains(seats)) {
+        let possible_seats = seats_while(timeline, order, call);
+        if let Some(seats) = seats_of(read).filter(|seats| !possible_seats.contains(seats)) {
             wrong(
                 call.line,
-                format!("was shown with {seats:?}, the ledger says {had:?}"),
+                format!("was shown with {seats:?}, the ledger says {possible_seats:?}"),
             );
         }
         if read.total.is_some_and(|total| total != order.cost()) {
@@ -201,22 +201,22 @@ fn seats_while<'a>(
 ) -> Vec<BTreeSet<&'a str>> {
     let set =
         |labels: &'a [String]| -> BTreeSet<&'a str> { labels.iter().map(String::as_str).collect() };
-    let made = order.made_for.as_ref().map(|made| set(&made.labels));
-    let mut had: Vec<BTreeSet<&str>> = made.into_iter().collect();
+    let made_for = order.made_for.as_ref().map(|seats| set(&seats.labels));
+    let mut possible: Vec<BTreeSet<&str>> = made_for.into_iter().collect();
     let mut seats = set(&order.labels);
-    for back in &order.given_back {
-        let surely = back.at_ms + WRITTEN_WITHIN_MS < call.sent_ms
-            && !timeline.history.halted_within(back.at_ms, call.sent_ms);
-        if !surely {
-            had.push(seats.clone());
+    for returned in &order.given_back {
+        let surely_returned = returned.at_ms + WRITTEN_WITHIN_MS < call.sent_ms
+            && !timeline.history.halted_within(returned.at_ms, call.sent_ms);
+        if !surely_returned {
+            possible.push(seats.clone());
         }
-        if back.at_ms > call.done_ms + ROUNDING_MS {
-            return had;
+        if returned.at_ms > call.done_ms + ROUNDING_MS {
+            return possible;
         }
-        seats.retain(|seat| back.labels.iter().all(|gone| gone != seat));
+        seats.retain(|seat| returned.labels.iter().all(|label| label != seat));
     }
-    had.push(seats);
-    had
+    possible.push(seats);
+    possible
 }
 
 fn seats_of(read: &OrderRead) -> Option<BTreeSet<&str>> {
@@ -231,23 +231,23 @@ fn one_visitor(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut holder_of: HashMap<(u64, &str), &str> = HashMap::new();
     let mut visitor_of: HashMap<&str, u64> = HashMap::new();
     let calls = timeline.history.calls.iter();
-    let left: HashSet<u64> = calls
+    let left_visitors: HashSet<u64> = calls
         .filter(|call| matches!(call.op, HistoryOperation::Leave))
         .map(|call| call.visitor)
         .collect();
-    for (id, told) in &timeline.orders {
-        let Some(order) = timeline.dump.order(id).filter(|_| !told.made.is_empty()) else {
+    for (id, calls) in &timeline.orders {
+        let Some(order) = timeline.dump.order(id).filter(|_| !calls.made.is_empty()) else {
             continue;
         };
-        let visitor = *visitor_of.entry(&order.visitor).or_insert(told.visitor);
+        let visitor = *visitor_of.entry(&order.visitor).or_insert(calls.visitor);
         let holder = *holder_of
-            .entry((told.visitor, &order.room))
+            .entry((calls.visitor, &order.room))
             .or_insert(&order.visitor);
         // A visitor who left may have joined again with a new secret.
-        let other_holder = holder != order.visitor && !left.contains(&told.visitor);
-        if visitor != told.visitor || other_holder {
+        let other_holder = holder != order.visitor && !left_visitors.contains(&calls.visitor);
+        if visitor != calls.visitor || other_holder {
             findings.add(Invariant::AckKept, || {
-                format!("{id} was answered to visitor {}, the ledger has it for the holder of visitor {visitor}", told.visitor)
+                format!("{id} was answered to visitor {}, the ledger has it for the holder of visitor {visitor}", calls.visitor)
             });
         }
     }
@@ -257,19 +257,19 @@ fn one_visitor(timeline: &RunTimeline<'_>, findings: &mut Findings) {
 fn one_outcome(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut by_key: HashMap<(u64, &str, &str), (&str, u32)> = HashMap::new();
     for call in timeline.history.calls.iter().filter(|call| call.done()) {
-        let (op, made) = match &call.op {
+        let (op, made_id) = match &call.op {
             HistoryOperation::Hold(hold) => ("hold", &*hold.hold),
             HistoryOperation::Order(order) => ("order", &*order.order),
             _ => continue,
         };
         let Some(key) = &call.key else { continue };
-        let (first, line) = *by_key
+        let (first_id, line) = *by_key
             .entry((call.visitor, op, key))
-            .or_insert((made, call.line));
-        if first != made {
+            .or_insert((made_id, call.line));
+        if first_id != made_id {
             findings.add(Invariant::OneOutcome, || {
                 format!(
-                    "lines {line} and {}: one key of visitor {} made {first} and {made}",
+                    "lines {line} and {}: one key of visitor {} made {first_id} and {made_id}",
                     call.line, call.visitor
                 )
             });
@@ -277,22 +277,22 @@ fn one_outcome(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     }
     let mut by_hold: HashMap<&str, &str> = HashMap::new();
     for order in &timeline.dump.orders {
-        if let Some(first) = by_hold.insert(&order.hold, &order.order) {
+        if let Some(first_order) = by_hold.insert(&order.hold, &order.order) {
             findings.add(Invariant::OneOutcome, || {
-                format!("{} became {first} and {}", order.hold, order.order)
+                format!("{} became {first_order} and {}", order.hold, order.order)
             });
         }
     }
     for (id, hold) in &timeline.holds {
-        let made: BTreeSet<&str> = hold
+        let made_orders: BTreeSet<&str> = hold
             .orders
             .iter()
             .filter(|(call, _)| call.done())
             .map(|(_, order)| &*order.order)
             .collect();
-        if made.len() > 1 {
+        if made_orders.len() > 1 {
             findings.add(Invariant::OneOutcome, || {
-                format!("{id} was answered with {made:?}")
+                format!("{id} was answered with {made_orders:?}")
             });
         }
     }
@@ -303,27 +303,27 @@ fn one_outcome(timeline: &RunTimeline<'_>, findings: &mut Findings) {
 /// it must show the ledger's last state.
 fn reads_agree(
     timeline: &RunTimeline<'_>,
-    told: &OrderTimeline<'_>,
+    calls: &OrderTimeline<'_>,
     order: &DumpedOrder,
     findings: &mut Findings,
 ) {
     let steps = &order.history;
     let first = |state: &str| steps.iter().position(|step| step.state == state);
     let last = |state: &str| steps.iter().rposition(|step| step.state == state);
-    let mut reads: Vec<_> = told.reads.iter().collect();
+    let mut reads: Vec<_> = calls.reads.iter().collect();
     reads.sort_by(|(a, _), (b, _)| a.done_ms.total_cmp(&b.done_ms));
     for pair in reads.windows(2) {
-        let ((one, before), (two, after)) = (pair[0], pair[1]);
-        if two.sent_ms < one.done_ms {
+        let ((call_before, before), (call_after, after)) = (pair[0], pair[1]);
+        if call_after.sent_ms < call_before.done_ms {
             continue;
         }
-        if let (Some(was), Some(is)) = (first(&before.state), last(&after.state))
-            && is < was
+        if let (Some(earlier), Some(later)) = (first(&before.state), last(&after.state))
+            && later < earlier
         {
             findings.add(Invariant::OneOutcome, || {
                 format!(
                     "{}: line {} read {}, and line {} after it {}",
-                    order.order, one.line, before.state, two.line, after.state
+                    order.order, call_before.line, before.state, call_after.line, after.state
                 )
             });
         }
@@ -347,18 +347,18 @@ fn reads_agree(
 
 fn paid_has_tickets(
     timeline: &RunTimeline<'_>,
-    told: &OrderTimeline<'_>,
+    calls: &OrderTimeline<'_>,
     order: &DumpedOrder,
     findings: &mut Findings,
 ) {
-    let in_time = told
+    let paid = calls
         .pays
         .iter()
         .find(|(call, pay)| pay.approve && call.done() && call.done_ms <= order.pay_until_ms);
-    let Some((call, _)) = in_time else { return };
+    let Some((call, _)) = paid else { return };
     // A paid order gets no tickets if the buyer cancelled it, if the card had reached its limit, or
     // if the old order could no longer be exchanged.
-    let given_up = told.cancels.iter().any(|cancel| cancel.perhaps())
+    let given_up = calls.cancels.iter().any(|cancel| cancel.may_be_done())
         || (order.state == "cancelled" && order.reason == "card_limit")
         || (order.made_in.is_some() && order.reason == "exchange_over");
     // If a part of the system halted between the payment and the order's last deadline, the payment
@@ -366,16 +366,16 @@ fn paid_has_tickets(
     let late = timeline
         .history
         .halted_within(call.sent_ms, order.claim_until_ms);
-    let has = matches!(
+    let has_tickets = matches!(
         order.state.as_str(),
         "ticketed" | "partly_refunded" | "refunded" | "exchanged"
     );
-    if !has && !given_up && !late {
+    if !has_tickets && !given_up && !late {
         findings.add(Invariant::PaidHas, || {
             format!(
                 "line {}: visitor {} paid for {} {:.1} s before the deadline, and it is {}",
                 call.line,
-                told.visitor,
+                calls.visitor,
                 order.order,
                 (order.pay_until_ms - call.done_ms) / 1_000.0,
                 order.state
@@ -386,17 +386,17 @@ fn paid_has_tickets(
 
 /// Checks that every visitor who ended with tickets has an order that was ticketed.
 fn ticketed_visitors(timeline: &RunTimeline<'_>, findings: &mut Findings) {
-    let mut has: HashSet<u64> = HashSet::new();
+    let mut ticketed: HashSet<u64> = HashSet::new();
     for order in timeline
         .dump
         .orders
         .iter()
         .filter(|order| order.first("ticketed").is_some())
     {
-        has.extend(timeline.visitor_of(order));
+        ticketed.extend(timeline.visitor_of(order));
     }
     for (visitor, outcome) in &timeline.history.ends {
-        if outcome == "ticketed" && !has.contains(visitor) {
+        if outcome == "ticketed" && !ticketed.contains(visitor) {
             findings.add(Invariant::PaidHas, || {
                 format!("visitor {visitor} ended with tickets, and the ledger has none")
             });

@@ -27,9 +27,9 @@ fn foreign(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
             HistoryOperation::Order(order) => &order.hold,
             _ => continue,
         };
-        let own =
+        let is_own =
             matches!(call.op, HistoryOperation::Order(_)) && may_own(timeline, hold, call.visitor);
-        if call.done() && !own {
+        if call.done() && !is_own {
             findings.add(Invariant::OwnBasket, || {
                 format!(
                     "line {}: visitor {} made an order of {hold}, which it was never given",
@@ -83,8 +83,11 @@ fn baskets_in_the_ledger(timeline: &RunTimeline<'_>, findings: &mut Findings) {
         if order.made_in.is_some() || !timeline.of_this_run(order) {
             continue;
         }
-        let told = timeline.orders.get(&*order.order).map(|told| told.visitor);
-        let visitor = told.or(timeline.visitor_of_holder.get(&*order.visitor).copied());
+        let buyer = timeline
+            .orders
+            .get(&*order.order)
+            .map(|calls| calls.visitor);
+        let visitor = buyer.or(timeline.visitor_of_holder.get(&*order.visitor).copied());
         let Some(visitor) = visitor else { continue };
         if successors.contains(&*order.hold) || !may_own(timeline, &order.hold, visitor) {
             findings.add(Invariant::OwnBasket, || {
@@ -108,7 +111,7 @@ fn keys(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     }
     let mut twofold = 0;
     for ((visitor, key), calls) in by_key {
-        let mut done: BTreeMap<&str, u32> = BTreeMap::new();
+        let mut done_bodies: BTreeMap<&str, u32> = BTreeMap::new();
         let bodies: HashSet<&str> = calls
             .iter()
             .filter_map(|call| call.body.as_deref())
@@ -118,15 +121,16 @@ fn keys(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
         }
         twofold += 1;
         for call in calls.iter().filter(|call| call.done()) {
-            done.entry(call.body.as_deref().unwrap_or_default())
+            done_bodies
+                .entry(call.body.as_deref().unwrap_or_default())
                 .or_insert(call.line);
         }
-        if done.len() > 1 {
+        if done_bodies.len() > 1 {
             findings.add(Invariant::OneKey, || {
                 format!(
                     "lines {:?}: key {key} of visitor {visitor} had {} bodies carried out",
-                    done.values().collect::<Vec<_>>(),
-                    done.len()
+                    done_bodies.values().collect::<Vec<_>>(),
+                    done_bodies.len()
                 )
             });
         }

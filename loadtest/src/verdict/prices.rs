@@ -33,7 +33,7 @@ const STRIPE_LEAST: [(&str, i64); 6] = [
 
 /// Checks all prices. Returns how many seat prices were computed.
 pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
-    let back = check_refunds(timeline, findings);
+    let refunded_by_order = check_refunds(timeline, findings);
     for terms in timeline
         .dump
         .shows
@@ -75,8 +75,11 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
         match &order.made_in {
             None => total(order, findings),
             Some(exchange) => {
-                let back = back.get(&*exchange.order).copied().unwrap_or(0);
-                difference(timeline, order, exchange, back, findings);
+                let refunded = refunded_by_order
+                    .get(&*exchange.order)
+                    .copied()
+                    .unwrap_or(0);
+                difference(timeline, order, exchange, refunded, findings);
             }
         }
     }
@@ -86,11 +89,11 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
 /// Checks the fee of each refund. Returns, for each order, how much was refunded because it was
 /// exchanged for a cheaper one.
 fn check_refunds<'a>(timeline: &RunTimeline<'a>, findings: &mut Findings) -> HashMap<&'a str, i64> {
-    let mut back: HashMap<&str, i64> = HashMap::new();
+    let mut refunded_by_order: HashMap<&str, i64> = HashMap::new();
     let mut parts: HashMap<&str, i64> = HashMap::new();
     for refund in &timeline.dump.refunds {
-        if let Some(whole) = &refund.part_of {
-            *parts.entry(whole).or_default() += refund.amount;
+        if let Some(whole_refund) = &refund.part_of {
+            *parts.entry(whole_refund).or_default() += refund.amount;
         }
     }
     for refund in &timeline.dump.refunds {
@@ -99,12 +102,12 @@ fn check_refunds<'a>(timeline: &RunTimeline<'a>, findings: &mut Findings) -> Has
         }
         if refund.reason == DIFFERENCE {
             let amount = refund.amount + parts.get(&*refund.refund).unwrap_or(&0);
-            *back.entry(&refund.order).or_default() += amount;
+            *refunded_by_order.entry(&refund.order).or_default() += amount;
         } else if let Some(order) = timeline.dump.order(&refund.order) {
             check_refund_fee(timeline, order, refund, findings);
         }
     }
-    back
+    refunded_by_order
 }
 
 fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
@@ -206,7 +209,7 @@ fn difference(
     timeline: &RunTimeline<'_>,
     new: &DumpedOrder,
     exchange: &DumpedExchange,
-    back: i64,
+    refunded: i64,
     findings: &mut Findings,
 ) {
     let Some(old) = timeline.dump.order(&exchange.order) else {
@@ -227,20 +230,21 @@ fn difference(
     let credit = exchange.credit - old.let_go;
     let outcomes = differences(show, old, (credit, exchange.price), exchange.at_ms);
     // If another exchange of the same order was done, the refund belongs to that exchange.
-    let done = exchange.done_ms.is_some();
-    let over = old.state == "exchanged" && !done;
-    let expected_back = |back: i64| if done { back } else { 0 };
+    let is_done = exchange.done_ms.is_some();
+    let replaced_by_another = old.state == "exchanged" && !is_done;
+    let expected_back = |refunded: i64| if is_done { refunded } else { 0 };
     let let_go = let_go(timeline, new);
     let fits = outcomes.iter().any(|outcome| {
         let due = new.amount + let_go;
-        let money = outcome.due == due && (over || expected_back(outcome.back) == back);
-        money && outcome.fee == exchange.fee
+        let amounts_fit =
+            outcome.due == due && (replaced_by_another || expected_back(outcome.back) == refunded);
+        amounts_fit && outcome.fee == exchange.fee
     });
     if !fits {
         wrong(findings, || {
             format!(
                 "{} for {}: seats of {} (less {} waived) for seats of {}, fee {}: {} were to be paid, {} waived, \
-                 {back} were refunded; the rules say {outcomes:?}",
+                 {refunded} were refunded; the rules say {outcomes:?}",
                 exchange.order,
                 new.order,
                 exchange.credit,
@@ -282,21 +286,22 @@ fn check_charged_least(
 /// Returns the part of an order's price that was waived when the order was made: the part that the
 /// order still records, and the part that was subtracted from its refunds.
 fn let_go(timeline: &RunTimeline<'_>, order: &DumpedOrder) -> i64 {
-    let own = timeline.dump.refunds.iter();
-    let own = own.filter(|refund| refund.order == order.order && refund.reason != DIFFERENCE);
-    let less: i64 = own
+    let order_refunds = timeline.dump.refunds.iter();
+    let order_refunds =
+        order_refunds.filter(|refund| refund.order == order.order && refund.reason != DIFFERENCE);
+    let subtracted: i64 = order_refunds
         .filter(|refund| refund.part_of.is_none())
         .map(|refund| uncharged(timeline, refund))
         .sum();
-    order.let_go + less
+    order.let_go + subtracted
 }
 
 /// Returns how much less a refund paid because a part of the price was never charged.
 pub fn uncharged(timeline: &RunTimeline<'_>, refund: &DumpedRefund) -> i64 {
     let parts = timeline.dump.refunds.iter();
     let parts = parts.filter(|part| part.part_of.as_ref() == Some(&refund.refund));
-    let back: i64 = parts.map(|part| part.amount).sum();
-    refund.paid - refund.fee - refund.amount - back
+    let parts_sum: i64 = parts.map(|part| part.amount).sum();
+    refund.paid - refund.fee - refund.amount - parts_sum
 }
 
 /// Checks the price and the fee of a refund. Of the order's rules and the rules in force, the rule
@@ -310,8 +315,8 @@ fn check_refund_fee(
     let Some(show) = timeline.dump.shows.get(&order.show) else {
         return;
     };
-    let going = order.items_over(show.labels.len(), &refund.cells);
-    let cost = sum(going.iter().copied());
+    let refunded_items = order.items_over(show.labels.len(), &refund.cells);
+    let cost = sum(refunded_items.iter().copied());
     if cost != refund.paid {
         findings.add(Invariant::Money, || {
             format!(
@@ -332,14 +337,17 @@ fn check_refund_fee(
         });
     };
     // The fee of each ticket is rounded down, in the buyer's favour.
-    let fee: i64 = going.iter().map(|item| item.amount * pct / 100).sum();
+    let fee: i64 = refunded_items
+        .iter()
+        .map(|item| item.amount * pct / 100)
+        .sum();
     if refund.fee != fee {
         wrong(findings, || {
             format!(
                 "{}: {} were kept of {cost} for {} tickets, the rule is {pct} %, which is {fee}",
                 refund.refund,
                 refund.fee,
-                going.len()
+                refunded_items.len()
             )
         });
     }
@@ -354,8 +362,8 @@ fn without_fee(show: &DumpedShow, refund: &DumpedRefund, findings: &mut Findings
     let until_ms = fate
         .filter(|fate| refund.reason == "show_postponed" && fate.fate == "postponed")
         .and_then(|fate| fate.refunds_until_ms);
-    let over = until_ms.is_some_and(|until_ms| refund.at_ms > until_ms + ROUNDING_MS);
-    if over || refund.fee != 0 {
+    let too_late = until_ms.is_some_and(|until_ms| refund.at_ms > until_ms + ROUNDING_MS);
+    if too_late || refund.fee != 0 {
         wrong(findings, || {
             format!(
                 "{}: {} were kept of a refund for {}, and the show's fate is {fate:?}",

@@ -28,9 +28,9 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
             check_reason(timeline, order, refund, findings);
         }
     }
-    for (id, told) in &timeline.orders {
+    for (id, order_calls) in &timeline.orders {
         if let Some(order) = timeline.dump.order(id) {
-            check_acknowledged(timeline, order, told, findings);
+            check_acknowledged(timeline, order, order_calls, findings);
         }
     }
     for order in timeline
@@ -39,8 +39,8 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
         .iter()
         .filter(|order| timeline.of_this_run(order))
     {
-        let back = by_order.get(&*order.order).map_or(&[][..], Vec::as_slice);
-        check_requested(timeline, order, back, findings);
+        let order_refunds = by_order.get(&*order.order).map_or(&[][..], Vec::as_slice);
+        check_requested(timeline, order, order_refunds, findings);
     }
     for cancelled in &timeline.history.cancelled {
         nothing_left(timeline, cancelled, findings);
@@ -53,8 +53,8 @@ fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
 }
 
 fn cancelled<'a>(timeline: &RunTimeline<'a>, show: &str) -> Option<&'a HistoryCancellation> {
-    let mut all = timeline.history.cancelled.iter();
-    all.find(|cancelled| cancelled.show == show)
+    let mut cancellations = timeline.history.cancelled.iter();
+    cancellations.find(|cancelled| cancelled.show == show)
 }
 
 /// Checks the reason of a refund against the time when the show was cancelled.
@@ -93,23 +93,23 @@ fn check_reason(
 fn check_requested(
     timeline: &RunTimeline<'_>,
     order: &DumpedOrder,
-    back: &[&DumpedRefund],
+    refunds: &[&DumpedRefund],
     findings: &mut Findings,
 ) {
-    let requested: Vec<&DumpedRefund> = back
+    let requested: Vec<&DumpedRefund> = refunds
         .iter()
         .copied()
         .filter(|refund| refund.reason == "refund_by_buyer" && refund.part_of.is_none())
         .collect();
-    let told = timeline.orders.get(&*order.order);
-    let calls = told.map_or(&[][..], |told| &told.refunds);
-    let perhaps = calls.iter().filter(|(call, _)| call.perhaps());
+    let order_calls = timeline.orders.get(&*order.order);
+    let calls = order_calls.map_or(&[][..], |calls| &calls.refunds);
+    let possible_calls = calls.iter().filter(|(call, _)| call.may_be_done());
     let mut keys = BTreeSet::new();
-    let (mut whole, mut labels) = (false, BTreeSet::new());
-    for (call, refund) in perhaps {
+    let (mut asked_for_all, mut labels) = (false, BTreeSet::new());
+    for (call, refund) in possible_calls {
         keys.insert((call.key.as_deref(), call.key.is_none().then_some(call.line)));
         match &refund.named {
-            None => whole = true,
+            None => asked_for_all = true,
             Some(named) => labels.extend(labels_of(timeline, &order.order, named)),
         }
     }
@@ -118,7 +118,7 @@ fn check_requested(
             .labels
             .iter()
             .find(|label| !labels.contains(&***label));
-        if let Some(label) = strange.filter(|_| !whole) {
+        if let Some(label) = strange.filter(|_| !asked_for_all) {
             wrong(findings, || {
                 format!(
                     "{}: no call asked for the refund of {label} of {}",
@@ -152,20 +152,20 @@ fn labels_of<'a>(timeline: &RunTimeline<'a>, order: &str, named: &[Box<str>]) ->
 fn check_acknowledged(
     timeline: &RunTimeline<'_>,
     order: &DumpedOrder,
-    told: &OrderTimeline<'_>,
+    order_calls: &OrderTimeline<'_>,
     findings: &mut Findings,
 ) {
-    let gone: BTreeSet<&str> = order
+    let returned_labels: BTreeSet<&str> = order
         .given_back
         .iter()
-        .flat_map(|back| back.labels.iter().map(String::as_str))
+        .flat_map(|seats| seats.labels.iter().map(String::as_str))
         .collect();
-    for (call, refund) in told.refunds.iter().filter(|(call, _)| call.done()) {
+    for (call, refund) in order_calls.refunds.iter().filter(|(call, _)| call.done()) {
         let expected = match &refund.named {
             None => order.labels.iter().map(String::as_str).collect(),
             Some(named) => labels_of(timeline, &order.order, named),
         };
-        if let Some(label) = expected.difference(&gone).next() {
+        if let Some(label) = expected.difference(&returned_labels).next() {
             findings.add(Invariant::AckKept, || {
                 format!(
                     "line {}: the refund of {label} of {} was acknowledged, and the ledger does not have it",
@@ -188,14 +188,16 @@ fn nothing_left(timeline: &RunTimeline<'_>, show: &HistoryCancellation, findings
         }
         // The tickets of visitors who had entered are not refunded.
         let tickets = timeline.dump.tickets.iter();
-        let mut good = tickets.filter(|one| one.order == order.order && one.void_ms.is_none());
-        let is_in = order.first("ticketed").is_some() && good.all(|one| one.scanned_ms.is_some());
-        let over = is_in
+        let mut valid_tickets =
+            tickets.filter(|one| one.order == order.order && one.void_ms.is_none());
+        let all_entered =
+            order.first("ticketed").is_some() && valid_tickets.all(|one| one.scanned_ms.is_some());
+        let is_ended = all_entered
             || matches!(
                 order.state.as_str(),
                 "refunded" | "exchanged" | "expired" | "cancelled" | "capture_failed"
             );
-        if !over {
+        if !is_ended {
             wrong(findings, || {
                 format!(
                     "{} is {}, and {} was cancelled",
@@ -209,19 +211,19 @@ fn nothing_left(timeline: &RunTimeline<'_>, show: &HistoryCancellation, findings
 /// Checks that the reported counts of refunds never fall, that the last report matches the ledger,
 /// and that a planned cancellation happened.
 fn progress(timeline: &RunTimeline<'_>, findings: &mut Findings) {
-    let mut last: HashMap<&str, &HistoryRefundReport> = HashMap::new();
-    for next in &timeline.history.progress {
-        let before = last.insert(&next.show, next);
-        let fell = before.filter(|before| {
-            before.at_ms <= next.asked_ms
-                && (next.told.done.refunds < before.told.done.refunds
-                    || next.told.orders_refunded < before.told.orders_refunded)
+    let mut last_reports: HashMap<&str, &HistoryRefundReport> = HashMap::new();
+    for report in &timeline.history.progress {
+        let earlier = last_reports.insert(&report.show, report);
+        let larger_earlier = earlier.filter(|earlier| {
+            earlier.at_ms <= report.asked_ms
+                && (report.told.done.refunds < earlier.told.done.refunds
+                    || report.told.orders_refunded < earlier.told.orders_refunded)
         });
-        if let Some(before) = fell {
+        if let Some(earlier) = larger_earlier {
             wrong(findings, || {
                 format!(
                     "line {}: the report on {} counts fewer refunds than the one at line {}",
-                    next.line, next.show, before.line
+                    report.line, report.show, earlier.line
                 )
             });
         }
@@ -231,8 +233,8 @@ fn progress(timeline: &RunTimeline<'_>, findings: &mut Findings) {
         .run
         .as_ref()
         .and_then(|run| run.cancels.as_deref());
-    if let Some(show) =
-        planned.filter(|show| cancelled(timeline, show).is_none() || !last.contains_key(show))
+    if let Some(show) = planned
+        .filter(|show| cancelled(timeline, show).is_none() || !last_reports.contains_key(show))
     {
         wrong(findings, || {
             format!(
@@ -240,26 +242,26 @@ fn progress(timeline: &RunTimeline<'_>, findings: &mut Findings) {
             )
         });
     }
-    for (show, progress) in last {
-        check_last_report(timeline, show, progress, findings);
+    for (show, report) in last_reports {
+        check_last_report(timeline, show, report, findings);
     }
 }
 
 fn check_last_report(
     timeline: &RunTimeline<'_>,
     show: &str,
-    last: &HistoryRefundReport,
+    report: &HistoryRefundReport,
     findings: &mut Findings,
 ) {
     let dump = timeline.dump;
     let of_show = |order: &str| dump.order(order).is_some_and(|order| order.show == show);
     let refunds = || dump.refunds.iter().filter(|refund| of_show(&refund.order));
     let sum = |is_done: bool| {
-        let which = || refunds().filter(|refund| refund.done_ms.is_some() == is_done);
+        let matching = || refunds().filter(|refund| refund.done_ms.is_some() == is_done);
         RefundReportSum {
-            refunds: which().count() as u64,
+            refunds: matching().count() as u64,
             amount: RefundReportAmount {
-                amount: which().map(|refund| refund.amount).sum(),
+                amount: matching().map(|refund| refund.amount).sum(),
             },
         }
     };
@@ -274,19 +276,19 @@ fn check_last_report(
         done,
         failed,
         fees,
-    } = &last.told;
+    } = &report.told;
     let is_cancelled = cancelled(timeline, show).is_some();
-    let right = (fate.as_deref() == Some("cancelled")) == is_cancelled
+    let is_right = (fate.as_deref() == Some("cancelled")) == is_cancelled
         && !(is_cancelled && *orders_left != 0)
         && *orders_refunded == dump.orders.iter().filter(given_back).count() as u64
         && on_its_way.refunds + failed.refunds == sum(false).refunds
         && *done == sum(true)
         && fees.amount == refunds().map(|refund| refund.fee).sum::<i64>();
-    if !right {
+    if !is_right {
         wrong(findings, || {
             format!(
                 "line {}: the report on {show} says {:?}, and the ledger says otherwise",
-                last.line, last.told
+                report.line, report.told
             )
         });
     }

@@ -23,7 +23,7 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
         .history
         .calls
         .iter()
-        .filter(|call| call.perhaps())
+        .filter(|call| call.may_be_done())
         .collect();
     calls.sort_by(|a, b| a.sent_ms.total_cmp(&b.sent_ms));
     for call in calls {
@@ -34,27 +34,27 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
                 own_rank.insert(call.visitor, rank);
             }
             HistoryOperation::Claim { exp_ms, rank } => {
-                let before = passes.entry(call.visitor).or_default();
+                let earlier_expiries = passes.entry(call.visitor).or_default();
                 // A valid pass, or a pass whose first answer was lost, is given again at any time.
                 // So such a claim is not compared with the counter.
-                let lives = before.iter().any(|exp| *exp > call.sent_ms);
+                let still_valid = earlier_expiries.iter().any(|exp| *exp > call.sent_ms);
                 if !call.done() {
-                    before.push(f64::INFINITY);
+                    earlier_expiries.push(f64::INFINITY);
                     continue;
                 }
-                before.push(exp_ms);
-                if lives {
+                earlier_expiries.push(exp_ms);
+                if still_valid {
                     continue;
                 }
                 let rank = rank.or_else(|| own_rank.get(&call.visitor).copied());
-                if let (Some(rank), Some((at, least))) =
+                if let (Some(rank), Some((frame_ms, counter))) =
                     (rank, first_counter_after(&released, call.done_ms))
                 {
                     compared += 1;
-                    if rank >= least {
+                    if rank >= counter {
                         findings.add(Invariant::Released, || {
                             format!(
-                                "line {}: visitor {} at rank {rank} got a pass at {:.0}, and at {at:.0} only ranks below {least} were released",
+                                "line {}: visitor {} at rank {rank} got a pass at {:.0}, and at {frame_ms:.0} only ranks below {counter} were released",
                                 call.line, call.visitor, call.done_ms
                             )
                         });
@@ -71,7 +71,7 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
 /// Returns the last rank that each visitor's socket was sent.
 fn pushed_ranks(timeline: &RunTimeline<'_>) -> HashMap<u64, u64> {
     let frames = timeline.history.frames.iter();
-    let ranks = frames.filter_map(|frame| match frame.seen {
+    let ranks = frames.filter_map(|frame| match frame.body {
         HistoryFrameBody::Place { rank, .. } => Some((frame.visitor?, rank?)),
         _ => None,
     });
@@ -93,24 +93,24 @@ fn not_while_paused(call: &HistoryCall, paused: &[(f64, f64)], findings: &mut Fi
 
 /// Returns, for the time of each frame, the highest counter in any frame so far.
 fn reported_counters(timeline: &RunTimeline<'_>) -> Vec<(f64, u64)> {
-    let mut told: Vec<(f64, u64)> = timeline
+    let mut counters: Vec<(f64, u64)> = timeline
         .history
         .frames
         .iter()
         .filter_map(|frame| Some((frame.at_ms, counter(frame)?)))
         .collect();
-    told.sort_by(|a, b| a.0.total_cmp(&b.0));
+    counters.sort_by(|a, b| a.0.total_cmp(&b.0));
     // A delayed frame may have a lower counter than an earlier frame.
-    let mut most = 0;
-    for (_, released) in &mut told {
-        most = most.max(*released);
-        *released = most;
+    let mut highest = 0;
+    for (_, released) in &mut counters {
+        highest = highest.max(*released);
+        *released = highest;
     }
-    told
+    counters
 }
 
 fn counter(frame: &HistoryFrame) -> Option<u64> {
-    match frame.seen {
+    match frame.body {
         HistoryFrameBody::Line { released } => Some(released),
         HistoryFrameBody::Room { released, .. } => released,
         _ => None,
@@ -120,22 +120,22 @@ fn counter(frame: &HistoryFrame) -> Option<u64> {
 /// Returns the counter in the first frame that was certainly made after a moment, and when the
 /// frame arrived. Returns `None` if there is no such frame. A frame from before the moment proves
 /// nothing, because frames may be a minute apart.
-fn first_counter_after(told: &[(f64, u64)], done_ms: f64) -> Option<(f64, u64)> {
-    let after = told.partition_point(|(at, _)| *at < done_ms + FRAME_LATE_MS);
-    told.get(after).copied()
+fn first_counter_after(counters: &[(f64, u64)], done_ms: f64) -> Option<(f64, u64)> {
+    let index = counters.partition_point(|(at, _)| *at < done_ms + FRAME_LATE_MS);
+    counters.get(index).copied()
 }
 
 fn never_falls(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     // The line's frames and the room's frames have different sources, even on one socket. Only
     // frames from the same source arrive in order.
-    let mut last: HashMap<(&str, bool), (u64, u32, f64)> = HashMap::new();
+    let mut last_frames: HashMap<(&str, bool), (u64, u32, f64)> = HashMap::new();
     for frame in &timeline.history.frames {
         let Some(released) = counter(frame) else {
             continue;
         };
-        let of_line = matches!(frame.seen, HistoryFrameBody::Line { .. });
-        let (before, line, at_ms) = last
-            .insert((&frame.who, of_line), (released, frame.line, frame.at_ms))
+        let of_line = matches!(frame.body, HistoryFrameBody::Line { .. });
+        let (counter_before, line, at_ms) = last_frames
+            .insert((&frame.owner, of_line), (released, frame.line, frame.at_ms))
             .unwrap_or_default();
         // After a socket closed, the next gateway may have a slightly older counter.
         let moved = frame.at_ms - at_ms < FRAME_LATE_MS
@@ -143,12 +143,12 @@ fn never_falls(timeline: &RunTimeline<'_>, findings: &mut Findings) {
                 .history
                 .closes
                 .iter()
-                .any(|(who, at)| *who == frame.who && (at_ms..=frame.at_ms).contains(at));
-        if released < before && !moved {
+                .any(|(owner, at)| *owner == frame.owner && (at_ms..=frame.at_ms).contains(at));
+        if released < counter_before && !moved {
             findings.add(Invariant::Released, || {
                 format!(
-                    "line {}: {} got the release counter {released}, and {before} on line {line}",
-                    frame.line, frame.who
+                    "line {}: {} got the release counter {released}, and {counter_before} on line {line}",
+                    frame.line, frame.owner
                 )
             });
         }
@@ -164,37 +164,37 @@ fn paused(timeline: &RunTimeline<'_>) -> Vec<(f64, f64)> {
     for frame in &timeline.history.frames {
         let HistoryFrameBody::Room {
             paused: Some(now), ..
-        } = frame.seen
+        } = frame.body
         else {
             continue;
         };
         if now {
-            open.entry(&frame.who).or_insert(frame.at_ms);
-        } else if let Some(from) = open.remove(frame.who.as_str()) {
+            open.entry(&frame.owner).or_insert(frame.at_ms);
+        } else if let Some(from) = open.remove(frame.owner.as_str()) {
             paused.push((
                 from,
-                certain_until(timeline, &frame.who, from, frame.at_ms - FRAME_LATE_MS),
+                certain_until(timeline, &frame.owner, from, frame.at_ms - FRAME_LATE_MS),
             ));
         }
     }
     let end = timeline.history.finished_ms.unwrap_or(0.0);
     paused.extend(
         open.into_iter()
-            .map(|(who, from)| (from, certain_until(timeline, who, from, end))),
+            .map(|(owner, from)| (from, certain_until(timeline, owner, from, end))),
     );
     paused
 }
 
-fn certain_until(timeline: &RunTimeline<'_>, who: &str, from: f64, to: f64) -> f64 {
+fn certain_until(timeline: &RunTimeline<'_>, owner: &str, from: f64, to: f64) -> f64 {
     let closes = timeline
         .history
         .closes
         .iter()
-        .filter(|(closed, _)| closed == who)
-        .map(|(_, at)| *at);
+        .filter(|(closed, _)| closed == owner)
+        .map(|(_, closed_ms)| *closed_ms);
     let faults = timeline.history.faults.iter().map(|fault| fault.at_ms);
     closes
         .chain(faults)
-        .filter(|at| *at >= from)
+        .filter(|closed_ms| *closed_ms >= from)
         .fold(to, f64::min)
 }

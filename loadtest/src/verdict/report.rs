@@ -64,7 +64,7 @@ invariants! {
 /// The findings by invariant.
 #[derive(Default)]
 pub struct Findings {
-    by: Vec<InvariantFindings>,
+    by_invariant: Vec<InvariantFindings>,
 }
 
 /// The findings against one invariant.
@@ -79,9 +79,9 @@ pub struct InvariantFindings {
 impl Findings {
     /// Adds one finding.
     pub fn add(&mut self, invariant: Invariant, evidence: impl FnOnce() -> String) {
-        self.by
+        self.by_invariant
             .resize(Invariant::ALL.len(), InvariantFindings::default());
-        let found = &mut self.by[invariant as usize];
+        let found = &mut self.by_invariant[invariant as usize];
         found.count += 1;
         if found.first.len() < KEPT_MAX {
             found.first.push(evidence());
@@ -90,7 +90,10 @@ impl Findings {
 
     /// Returns the findings against one invariant.
     pub fn for_invariant(&self, invariant: Invariant) -> InvariantFindings {
-        self.by.get(invariant as usize).cloned().unwrap_or_default()
+        self.by_invariant
+            .get(invariant as usize)
+            .cloned()
+            .unwrap_or_default()
     }
 
     /// Returns the invariants that were broken.

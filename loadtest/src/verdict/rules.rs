@@ -25,9 +25,12 @@ fn applicable_terms<'a>(
     at_ms: f64,
     leeway_ms: f64,
 ) -> Vec<&'a DumpedTerms> {
-    let own = show.terms.get(&order.terms);
-    let then = [show.terms_at(at_ms), show.terms_at(at_ms - leeway_ms)];
-    own.into_iter().chain(then.into_iter().flatten()).collect()
+    let own_terms = show.terms.get(&order.terms);
+    let terms_then = [show.terms_at(at_ms), show.terms_at(at_ms - leeway_ms)];
+    own_terms
+        .into_iter()
+        .chain(terms_then.into_iter().flatten())
+        .collect()
 }
 
 /// Returns when an order's show begins: the latest start in `terms`. A train begins when it leaves
@@ -51,8 +54,8 @@ pub fn best_refund(
     let terms = applicable_terms(show, order, at_ms, leeway_ms);
     let starts_ms = starts_ms(show, order, &terms);
     let rules = terms.iter().flat_map(|terms| &terms.refunds);
-    let lives = rules.filter(|rule| at_ms <= starts_ms - rule.until_h * HOUR_MS);
-    lives.map(|rule| rule.fee_pct).min()
+    let valid_rules = rules.filter(|rule| at_ms <= starts_ms - rule.until_h * HOUR_MS);
+    valid_rules.map(|rule| rule.fee_pct).min()
 }
 
 /// Returns what an exchange costs. Of all exchange rules that may apply and have not expired, the
@@ -67,14 +70,14 @@ pub fn differences(
     let terms = applicable_terms(show, old, at_ms, 0.0);
     let starts_ms = starts_ms(show, old, &terms);
     let rules = terms.iter().filter_map(|terms| terms.exchange.as_ref());
-    let lives = rules.filter(|rule| at_ms <= starts_ms - rule.until_h * HOUR_MS);
+    let valid_rules = rules.filter(|rule| at_ms <= starts_ms - rule.until_h * HOUR_MS);
     let pct = best_refund(show, old, at_ms, 0.0);
-    let mut outcomes: Vec<ExpectedExchange> = lives
+    let mut outcomes: Vec<ExpectedExchange> = valid_rules
         .map(|rule| difference(rule, (credit, price), pct))
         .collect();
-    let better = |outcome: &ExpectedExchange| outcome.back - outcome.due;
-    let best = outcomes.iter().map(better).max();
-    outcomes.retain(|outcome| Some(better(outcome)) == best);
+    let gain = |outcome: &ExpectedExchange| outcome.back - outcome.due;
+    let best = outcomes.iter().map(gain).max();
+    outcomes.retain(|outcome| Some(gain(outcome)) == best);
     outcomes.dedup();
     outcomes
 }

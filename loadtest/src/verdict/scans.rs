@@ -29,12 +29,13 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     }
     let mut entries = 0;
     for (id, calls) in &scans {
-        let let_in: Vec<&HistoryCall> = calls.iter().copied().filter(|call| call.done()).collect();
-        entries += let_in.len() as u64;
-        check_single_scan(id, &let_in, findings);
+        let admissions: Vec<&HistoryCall> =
+            calls.iter().copied().filter(|call| call.done()).collect();
+        entries += admissions.len() as u64;
+        check_single_scan(id, &admissions, findings);
         match tickets.get(id) {
-            Some(ticket) => check_recorded(ticket, &let_in, findings),
-            None if let_in.is_empty() => {}
+            Some(ticket) => check_recorded(ticket, &admissions, findings),
+            None if admissions.is_empty() => {}
             None => wrong(findings, || {
                 format!("{id} admitted somebody, and is no ticket")
             }),
@@ -42,21 +43,21 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
     }
     for ticket in &timeline.dump.tickets {
         let calls = scans.get(&*ticket.ticket).map_or(&[][..], Vec::as_slice);
-        let perhaps = calls.iter().any(|call| call.perhaps());
+        let may_be_scanned = calls.iter().any(|call| call.may_be_done());
         let of_run = timeline.dump.order(&ticket.order);
         let of_run = of_run.is_some_and(|order| timeline.of_this_run(order));
-        if let Some(at) = ticket.scanned_ms.filter(|_| of_run && !perhaps) {
+        if let Some(scanned_ms) = ticket.scanned_ms.filter(|_| of_run && !may_be_scanned) {
             wrong(findings, || {
                 format!(
-                    "{} was scanned at {at:.0}, and no call scanned it",
+                    "{} was scanned at {scanned_ms:.0}, and no call scanned it",
                     ticket.ticket
                 )
             });
         }
-        if let (Some(at), Some(void)) = (ticket.scanned_ms, ticket.void_ms) {
+        if let (Some(scanned_ms), Some(void_ms)) = (ticket.scanned_ms, ticket.void_ms) {
             wrong(findings, || {
                 format!(
-                    "{} admitted at {at:.0}, and was refunded or exchanged at {void:.0}",
+                    "{} admitted at {scanned_ms:.0}, and was refunded or exchanged at {void_ms:.0}",
                     ticket.ticket
                 )
             });
@@ -71,16 +72,18 @@ fn wrong(findings: &mut Findings, evidence: impl FnOnce() -> String) {
 
 /// Checks that all successful scans of a ticket are one scan: they have the same key and are close
 /// enough in time.
-fn check_single_scan(id: &str, let_in: &[&HistoryCall], findings: &mut Findings) {
-    let first = let_in.iter().min_by(|a, b| a.sent_ms.total_cmp(&b.sent_ms));
+fn check_single_scan(id: &str, admissions: &[&HistoryCall], findings: &mut Findings) {
+    let first = admissions
+        .iter()
+        .min_by(|a, b| a.sent_ms.total_cmp(&b.sent_ms));
     let Some(first) = first else { return };
-    for again in let_in.iter().filter(|call| call.line != first.line) {
-        let same = first.key.is_some() && first.key == again.key;
-        if !same || again.sent_ms > first.done_ms + KEY_COUNTS_MS {
+    for other in admissions.iter().filter(|call| call.line != first.line) {
+        let same_key = first.key.is_some() && first.key == other.key;
+        if !same_key || other.sent_ms > first.done_ms + KEY_COUNTS_MS {
             wrong(findings, || {
                 format!(
                     "{id} admitted twice: lines {} and {}, with keys {:?} and {:?}",
-                    first.line, again.line, first.key, again.key
+                    first.line, other.line, first.key, other.key
                 )
             });
         }
@@ -89,14 +92,17 @@ fn check_single_scan(id: &str, let_in: &[&HistoryCall], findings: &mut Findings)
 
 /// Checks that a ticket with a successful scan is scanned in the ledger, and no later than the
 /// first answer.
-fn check_recorded(ticket: &DumpedTicket, let_in: &[&HistoryCall], findings: &mut Findings) {
-    let Some(first) = let_in.iter().min_by(|a, b| a.done_ms.total_cmp(&b.done_ms)) else {
+fn check_recorded(ticket: &DumpedTicket, admissions: &[&HistoryCall], findings: &mut Findings) {
+    let Some(first) = admissions
+        .iter()
+        .min_by(|a, b| a.done_ms.total_cmp(&b.done_ms))
+    else {
         return;
     };
-    let known = ticket
+    let is_recorded = ticket
         .scanned_ms
         .is_some_and(|at| at <= first.done_ms + ROUNDING_MS);
-    if !known {
+    if !is_recorded {
         findings.add(Invariant::AckKept, || {
             format!(
                 "line {}: {} admitted, and the ledger has it as scanned at {:?}",

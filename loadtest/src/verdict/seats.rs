@@ -72,20 +72,20 @@ fn one_ticket(timeline: &RunTimeline<'_>, findings: &mut Findings) {
 /// answer to the call that made the order or, if no answer arrived, when the ledger says that the
 /// order was made. If the answer came after the order had lost its seats, there is no first span.
 fn certain_spans<'a>(timeline: &RunTimeline<'a>, order: &'a DumpedOrder) -> Vec<OrderSeatSpan<'a>> {
-    let told = timeline
+    let first_order_call = timeline
         .orders
         .get(order.order.as_str())
-        .and_then(|known| known.made.first());
-    let since_ms = told.map_or(order.created_ms, |(call, _)| {
+        .and_then(|calls| calls.made.first());
+    let since_ms = first_order_call.map_or(order.created_ms, |(call, _)| {
         call.done_ms.max(order.created_ms)
     });
-    let mut stays = order.stays();
-    if let Some(from_ms) = stays.first().map(|first| first.from_ms) {
-        let firsts = stays.iter_mut().filter(|stay| stay.from_ms == from_ms);
-        firsts.for_each(|stay| stay.from_ms = since_ms);
+    let mut spans = order.seat_spans();
+    if let Some(from_ms) = spans.first().map(|first| first.from_ms) {
+        let firsts = spans.iter_mut().filter(|span| span.from_ms == from_ms);
+        firsts.for_each(|span| span.from_ms = since_ms);
     }
-    stays.retain(|stay| stay.from_ms < stay.until_ms);
-    stays
+    spans.retain(|span| span.from_ms < span.until_ms);
+    spans
 }
 
 /// A span in which an order had a cell.
@@ -94,19 +94,19 @@ type OrderCellSpan<'a> = (f64, f64, &'a DumpedOrder);
 fn one_order(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut by_cell: BTreeMap<(&str, u32), Vec<OrderCellSpan<'_>>> = BTreeMap::new();
     for order in &timeline.dump.orders {
-        for stay in certain_spans(timeline, order) {
-            for cell in stay.cells {
+        for span in certain_spans(timeline, order) {
+            for cell in span.cells {
                 by_cell.entry((&order.show, cell)).or_default().push((
-                    stay.from_ms,
-                    stay.until_ms,
+                    span.from_ms,
+                    span.until_ms,
                     order,
                 ));
             }
         }
     }
-    for ((show, cell), mut had) in by_cell {
-        had.sort_by(|a, b| a.0.total_cmp(&b.0));
-        for pair in had.windows(2) {
+    for ((show, cell), mut spans) in by_cell {
+        spans.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for pair in spans.windows(2) {
             let ((_, until_ms, former), (since_ms, _, next)) = (pair[0], pair[1]);
             if since_ms < until_ms && former.order != next.order {
                 findings.add(Invariant::OneOwner, || {
@@ -126,11 +126,11 @@ fn one_order(timeline: &RunTimeline<'_>, findings: &mut Findings) {
 fn no_basket_over_an_order(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     let mut by_cell: HashMap<(&str, u32), Vec<OrderCellSpan<'_>>> = HashMap::new();
     for order in &timeline.dump.orders {
-        for stay in certain_spans(timeline, order) {
-            for cell in stay.cells {
+        for span in certain_spans(timeline, order) {
+            for cell in span.cells {
                 by_cell.entry((&order.show, cell)).or_default().push((
-                    stay.from_ms,
-                    stay.until_ms,
+                    span.from_ms,
+                    span.until_ms,
                     order,
                 ));
             }
@@ -141,10 +141,10 @@ fn no_basket_over_an_order(timeline: &RunTimeline<'_>, findings: &mut Findings) 
         let seats = hold.hold_call.seats.iter();
         for cell in seats.flat_map(|seat| timeline.cells(hold.hold_call, seat)) {
             for (since_ms, until_ms, order) in by_cell.get(&(show, cell)).into_iter().flatten() {
-                let first_asked = hold.call.sent_ms;
-                let under_it =
-                    order.hold != **id && *since_ms < first_asked && hold.call.done_ms < *until_ms;
-                if under_it {
+                let sent_ms = hold.call.sent_ms;
+                let has_order_cell =
+                    order.hold != **id && *since_ms < sent_ms && hold.call.done_ms < *until_ms;
+                if has_order_cell {
                     findings.add(Invariant::OneOwner, || {
                         format!(
                             "line {}: {id} was given {}, which {} had since {since_ms:.0}",
@@ -165,48 +165,48 @@ fn set<'a>(labels: impl IntoIterator<Item = &'a str>) -> BTreeSet<&'a str> {
 
 fn whole_holds(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     for (id, hold) in &timeline.holds {
-        let got = set(hold.hold_call.seats.iter().map(|seat| &**seat));
+        let seats = set(hold.hold_call.seats.iter().map(|seat| &**seat));
         let line = hold.call.line;
-        if got.len() != hold.hold_call.seats.len() || got.is_empty() {
+        if seats.len() != hold.hold_call.seats.len() || seats.is_empty() {
             findings.add(Invariant::AllOrNone, || {
-                format!("line {line}: {id} has no seat, or one twice: {got:?}")
+                format!("line {line}: {id} has no seat, or one twice: {seats:?}")
             });
         }
         if let Some(wanted) = &hold.hold_call.wanted {
             let wanted = set(wanted.iter().map(|seat| &**seat));
-            if wanted != got {
+            if wanted != seats {
                 findings.add(Invariant::AllOrNone, || {
-                    format!("line {line}: {id} was asked for {wanted:?} and has {got:?}")
+                    format!("line {line}: {id} was asked for {wanted:?} and has {seats:?}")
                 });
             }
         } else if let Some(quantity) = hold.hold_call.quantity
-            && got.len() as u64 != quantity
+            && seats.len() as u64 != quantity
         {
             findings.add(Invariant::AllOrNone, || {
-                format!("line {line}: {id} was asked for {quantity} seats and has {got:?}")
+                format!("line {line}: {id} was asked for {quantity} seats and has {seats:?}")
             });
         }
-        whole_changes(id, hold, got, findings);
+        whole_changes(id, hold, seats, findings);
     }
 }
 
 fn whole_changes(
     id: &str,
     hold: &super::timeline::HoldTimeline<'_>,
-    got: BTreeSet<&str>,
+    seats: BTreeSet<&str>,
     findings: &mut Findings,
 ) {
-    let mut before = Some(got);
+    let mut before = Some(seats);
     for (call, change) in &hold.changes {
         if !call.done() {
-            if call.perhaps() {
+            if call.may_be_done() {
                 before = None;
             }
             continue;
         }
         let after = set(change.seats.iter().map(|seat| &**seat));
         if let Some(mut expected) = before {
-            expected.retain(|seat| !change.remove.iter().any(|gone| **gone == **seat));
+            expected.retain(|seat| !change.remove.iter().any(|removed| **removed == **seat));
             expected.extend(change.add.iter().map(|seat| &**seat));
             if expected != after {
                 findings.add(Invariant::AllOrNone, || {
@@ -223,17 +223,17 @@ fn whole_changes(
 
 /// Checks that refunded seats were seats of the order and were refunded once. Exactly the tickets
 /// of refunded seats and of exchanged orders must be void.
-fn given_back(timeline: &RunTimeline<'_>, findings: &mut Findings) {
-    let mut back: HashMap<&str, BTreeSet<&str>> = HashMap::new();
+fn refunded_seats(timeline: &RunTimeline<'_>, findings: &mut Findings) {
+    let mut seats_of_order: HashMap<&str, BTreeSet<&str>> = HashMap::new();
     for refund in &timeline.dump.refunds {
         let mut wrong = |what: String| {
             findings.add(Invariant::AllOrNone, || {
                 format!("{} of {}: {what}", refund.refund, refund.order)
             });
         };
-        let all = back.entry(&refund.order).or_default();
+        let seats = seats_of_order.entry(&refund.order).or_default();
         for label in &refund.labels {
-            if !all.insert(label) {
+            if !seats.insert(label) {
                 wrong(format!("seat {label} was given back before"));
             }
         }
@@ -247,19 +247,19 @@ fn given_back(timeline: &RunTimeline<'_>, findings: &mut Findings) {
         }
     }
     for ticket in &timeline.dump.tickets {
-        let back = back.get(&*ticket.order);
+        let seats_of_order = seats_of_order.get(&*ticket.order);
         let order = timeline.dump.order(&ticket.order);
-        let gone = back.is_some_and(|labels| labels.contains(&*ticket.label))
+        let is_returned = seats_of_order.is_some_and(|labels| labels.contains(&*ticket.label))
             || order.is_some_and(|order| order.state == "exchanged");
-        if gone != ticket.void_ms.is_some() {
+        if is_returned != ticket.void_ms.is_some() {
             findings.add(Invariant::AllOrNone, || {
-                let is = if gone { "good" } else { "void" };
+                let validity = if is_returned { "good" } else { "void" };
                 format!(
-                    "{} for {} of {} is {is}, and its seat was {}given back",
+                    "{} for {} of {} is {validity}, and its seat was {}given back",
                     ticket.ticket,
                     ticket.label,
                     ticket.order,
-                    if gone { "" } else { "not " }
+                    if is_returned { "" } else { "not " }
                 )
             });
         }
@@ -309,7 +309,7 @@ fn whole_orders(timeline: &RunTimeline<'_>, findings: &mut Findings) {
         let issued = tickets.remove(id).unwrap_or_default();
         right_tickets(order, &issued, admits.get(id), &mut wrong);
     }
-    given_back(timeline, findings);
+    refunded_seats(timeline, findings);
     for (order, cells) in claims {
         findings.add(Invariant::AllOrNone, || {
             format!("cells {cells:?} are claimed by {order}, which is no order")
@@ -332,23 +332,23 @@ fn made_for_its_hold(
         return;
     };
     let at_order = hold.seats.as_ref().map(|seats| set(seats.iter().copied()));
-    let made = set(order.made_labels().iter().map(String::as_str));
+    let made_labels = set(order.made_labels().iter().map(String::as_str));
     let cells_of_seats = |seats: &Vec<&str>| -> BTreeSet<u32> {
         let cells = seats
             .iter()
             .flat_map(|seat| timeline.cells(hold.hold_call, seat));
         cells.collect()
     };
-    let took = hold.seats.as_ref().map(cells_of_seats);
-    let over = order.made_cells().iter().copied().collect();
-    if let Some(held) = at_order.filter(|held| *held != made) {
+    let taken_cells = hold.seats.as_ref().map(cells_of_seats);
+    let order_cells = order.made_cells().iter().copied().collect();
+    if let Some(held_labels) = at_order.filter(|labels| *labels != made_labels) {
         wrong(format!(
-            "{} held {held:?}, the order was made for {made:?}",
+            "{} held {held_labels:?}, the order was made for {made_labels:?}",
             order.hold
         ));
-    } else if let Some(took) = took.filter(|took| *took != over) {
+    } else if let Some(taken_cells) = taken_cells.filter(|cells| *cells != order_cells) {
         wrong(format!(
-            "{} took cells {took:?}, the order was made for {over:?}",
+            "{} took cells {taken_cells:?}, the order was made for {order_cells:?}",
             order.hold
         ));
     }
@@ -364,14 +364,14 @@ fn right_tickets(
 ) {
     let cells: BTreeSet<u32> = order.cells.iter().copied().collect();
     let labels = set(order.labels.iter().map(String::as_str));
-    let whole = match order.state.as_str() {
+    let tickets_fit = match order.state.as_str() {
         "ticketed" => *issued == labels,
         "partly_refunded" | "exchanged" => *issued == labels,
         // The order was refunded before or after its tickets were issued.
         "refunded" => issued.is_empty() || *issued == labels,
         _ => issued.is_empty(),
     };
-    if !whole {
+    if !tickets_fit {
         wrong(format!("its seats are {labels:?}, its tickets {issued:?}"));
     } else if !issued.is_empty() && admits != Some(&cells) {
         wrong(format!(

@@ -43,7 +43,7 @@ pub struct HoldTimeline<'a> {
     /// The fields of that call and its answer.
     pub hold_call: &'a HoldCall,
     /// The seats that the hold certainly had, by span of time.
-    pub stretches: Vec<HoldSeatSpan<'a>>,
+    pub seat_spans: Vec<HoldSeatSpan<'a>>,
     /// The seats after the last change; `None` if the result of a change is not known.
     pub seats: Option<Vec<&'a str>>,
     /// When the owner first made a call that may have ended or changed the hold.
@@ -104,7 +104,7 @@ impl<'a> RunTimeline<'a> {
             timeline.add_call(call);
         }
         for hold in timeline.holds.values_mut() {
-            hold.compute_stretches(history);
+            hold.compute_seat_spans(history);
         }
         timeline
     }
@@ -115,7 +115,7 @@ impl<'a> RunTimeline<'a> {
     fn collect_holds(&mut self, calls: &[&'a HistoryCall]) {
         let mut answered: HashMap<(u64, &str), ()> = HashMap::new();
         for call in calls.iter().filter(|call| call.done()) {
-            let HistoryOperation::Hold(asked) = &call.op else {
+            let HistoryOperation::Hold(hold_call) = &call.op else {
                 continue;
             };
             if let Some(key) = &call.key {
@@ -123,11 +123,11 @@ impl<'a> RunTimeline<'a> {
             }
             let hold = self
                 .holds
-                .entry(&asked.hold)
+                .entry(&hold_call.hold)
                 .or_insert_with(|| HoldTimeline {
                     call,
-                    hold_call: asked,
-                    stretches: Vec::new(),
+                    hold_call,
+                    seat_spans: Vec::new(),
                     seats: None,
                     touched_ms: f64::INFINITY,
                     dropped: false,
@@ -138,23 +138,26 @@ impl<'a> RunTimeline<'a> {
             // A train journey has one hold id until it is ordered. If its hold ran out or was lost,
             // the next hold may have other seats under the same id, and the order is for those
             // seats.
-            let is_anew = asked.legs.is_some() && call.visitor == hold.call.visitor;
-            if is_anew && asked.seats != hold.hold_call.seats {
-                (hold.call, hold.hold_call) = (call, asked);
+            let is_same_journey = hold_call.legs.is_some() && call.visitor == hold.call.visitor;
+            if is_same_journey && hold_call.seats != hold.hold_call.seats {
+                (hold.call, hold.hold_call) = (call, hold_call);
             }
         }
-        for call in calls.iter().filter(|call| call.perhaps() && !call.done()) {
-            let HistoryOperation::Hold(asked) = &call.op else {
+        for call in calls
+            .iter()
+            .filter(|call| call.may_be_done() && !call.done())
+        {
+            let HistoryOperation::Hold(hold_call) = &call.op else {
                 continue;
             };
-            let known = call
+            let was_answered = call
                 .key
                 .as_ref()
                 .is_some_and(|key| answered.contains_key(&(call.visitor, key)));
-            if !known {
+            if !was_answered {
                 self.lost_holds.push(LostHold {
                     visitor: call.visitor,
-                    show: &asked.show,
+                    show: &hold_call.show,
                     sent_ms: call.sent_ms,
                 });
             }
@@ -178,7 +181,7 @@ impl<'a> RunTimeline<'a> {
             HistoryOperation::Drop { hold } => {
                 if let Some(hold) = self.holds.get_mut(&**hold) {
                     hold.drops.push(call);
-                    hold.dropped |= call.perhaps();
+                    hold.dropped |= call.may_be_done();
                     hold.touched_ms = hold.touched_ms.min(call.sent_ms);
                 }
             }
@@ -249,9 +252,9 @@ impl<'a> RunTimeline<'a> {
     }
 
     /// Returns the cells of a seat on the legs that a hold asked for.
-    pub fn cells(&self, asked: &HoldCall, seat: &str) -> Vec<u32> {
-        let show = self.dump.shows.get(&*asked.show);
-        show.map_or_else(Vec::new, |show| show.cells(seat, asked.legs.as_deref()))
+    pub fn cells(&self, hold_call: &HoldCall, seat: &str) -> Vec<u32> {
+        let show = self.dump.shows.get(&*hold_call.show);
+        show.map_or_else(Vec::new, |show| show.cells(seat, hold_call.legs.as_deref()))
     }
 
     /// Returns whether an order of the ledger belongs to this run.
@@ -266,15 +269,15 @@ impl<'a> RunTimeline<'a> {
 impl<'a> HoldTimeline<'a> {
     /// Returns whether an order was made of the hold, or may have been.
     pub fn ordered(&self) -> bool {
-        self.orders.iter().any(|(call, _)| call.perhaps())
+        self.orders.iter().any(|(call, _)| call.may_be_done())
     }
 
     /// Computes the spans in which the hold certainly had its seats.
-    fn compute_stretches(&mut self, history: &RunHistory) {
+    fn compute_seat_spans(&mut self, history: &RunHistory) {
         let mut seats: Option<Vec<&'a str>> =
             Some(self.hold_call.seats.iter().map(|seat| &**seat).collect());
         let mut from_ms = self.call.done_ms;
-        let ends = self
+        let ended_ms = self
             .drops
             .iter()
             .map(|call| call.sent_ms)
@@ -283,15 +286,15 @@ impl<'a> HoldTimeline<'a> {
             // While a change is under way, the seats are not certain, even if the change is refused
             // in the end.
             if let Some(seats) = &seats {
-                self.stretches.push(HoldSeatSpan {
+                self.seat_spans.push(HoldSeatSpan {
                     from_ms,
-                    until_ms: call.sent_ms.min(ends),
+                    until_ms: call.sent_ms.min(ended_ms),
                     seats: seats.clone(),
                 });
             }
             if call.done() {
                 seats = Some(change.seats.iter().map(|seat| &**seat).collect());
-            } else if call.perhaps() || history.forgot_within(self.call.done_ms, call.done_ms) {
+            } else if call.may_be_done() || history.forgot_within(self.call.done_ms, call.done_ms) {
                 // If the change was refused, a fault may have made the system forget the hold. So
                 // the hold's seats are not certain.
                 seats = None;
@@ -299,14 +302,13 @@ impl<'a> HoldTimeline<'a> {
             from_ms = call.done_ms;
         }
         if let Some(seats) = &seats {
-            self.stretches.push(HoldSeatSpan {
+            self.seat_spans.push(HoldSeatSpan {
                 from_ms,
-                until_ms: ends,
+                until_ms: ended_ms,
                 seats: seats.clone(),
             });
         }
-        self.stretches
-            .retain(|stretch| stretch.until_ms > stretch.from_ms);
+        self.seat_spans.retain(|span| span.until_ms > span.from_ms);
         self.seats = seats;
     }
 }

@@ -45,11 +45,14 @@ pub(crate) fn joined_files(
         PageScripts::of(root, &modules)?.write_into(&mut files);
     }
     for (name, parts) in style::PAGE_STYLES {
-        let whole: String = parts
+        let style_text: String = parts
             .iter()
             .filter_map(|part| Some(styles.get(*part)?.as_str()))
             .collect();
-        files.insert(format!("page/{name}.css"), style::shorten_style(&whole));
+        files.insert(
+            format!("page/{name}.css"),
+            style::shorten_style(&style_text),
+        );
     }
     Ok(files)
 }
@@ -62,12 +65,14 @@ fn imported_names<'a>(modules: &'a Modules<'a>) -> Result<BTreeSet<&'a str>, Str
     let mut imported = BTreeSet::new();
     for module in modules.values() {
         for import in &module.imports {
-            let exports = modules.get(&*import.from).map(|from| &from.exports);
+            let exports = modules
+                .get(&*import.from)
+                .map(|imported_module| &imported_module.exports);
             let exports = exports.ok_or_else(|| format!("{}.js does not exist", import.from))?;
             let unknown = import
                 .names
                 .iter()
-                .find(|(name, _)| !exports.iter().any(|one| one == name));
+                .find(|(name, _)| !exports.iter().any(|export| export == name));
             if let Some((name, _)) = unknown {
                 return Err(format!("{}.js does not export {name}", import.from));
             }
@@ -126,7 +131,7 @@ impl<'a> PageScripts<'a> {
         let mut out = String::new();
         for name in &self.first {
             let module = &self.modules[name];
-            let taken: String = module.imports.iter().map(take).collect();
+            let import_code: String = module.imports.iter().map(import_from_joined).collect();
             let unused = self.unused(name);
             let code = self.code(name, &unused, "./", &format!("./{}/", self.root));
             let exports = module.exports.iter().map(|export| &**export);
@@ -134,7 +139,7 @@ impl<'a> PageScripts<'a> {
             let exports = exports.join(",");
             let _ = writeln!(
                 out,
-                "const {}=(()=>{{{taken}{code}\nreturn{{{exports}}}}})();",
+                "const {}=(()=>{{{import_code}{code}\nreturn{{{exports}}}}})();",
                 namespace_of(name)
             );
         }
@@ -161,7 +166,7 @@ impl<'a> PageScripts<'a> {
                     "import{{{}}}from\"../{}.js?v={VERSION_MARK}\";{}",
                     namespace_of(from),
                     self.root,
-                    take(import)
+                    import_from_joined(import)
                 )
             } else {
                 let names = names(import, " as ");
@@ -178,16 +183,16 @@ impl<'a> PageScripts<'a> {
 
     /// Returns those exports of a module that nothing in this page uses.
     fn unused(&self, name: &str) -> BTreeSet<&'a str> {
-        let all = || {
+        let page_modules = || {
             self.first
                 .iter()
                 .chain(&self.later)
                 .map(|other| &self.modules[other])
         };
-        if all().any(|module| module.later_names().any(|later| later == name)) {
+        if page_modules().any(|module| module.later_names().any(|later| later == name)) {
             return BTreeSet::new();
         }
-        let imports = all().flat_map(|module| &module.imports);
+        let imports = page_modules().flat_map(|module| &module.imports);
         let imports = imports.filter(|import| import.from == name);
         let used: BTreeSet<&str> = imports
             .flat_map(|import| import.names.iter().map(|(name, _)| &**name))
@@ -215,27 +220,27 @@ impl<'a> PageScripts<'a> {
     /// Returns whether a later module imports this module of the joined script, or a script loads
     /// it with `import()`.
     fn is_needed_later(&self, name: &str) -> bool {
-        let all = || {
+        let page_modules = || {
             self.first
                 .iter()
                 .chain(&self.later)
                 .map(|other| (other, &self.modules[other]))
         };
-        all().any(|(other, module)| {
+        page_modules().any(|(other, module)| {
             let imports = module.imports.iter().any(|import| import.from == name);
             imports && self.later.contains(other) || module.later_names().any(|later| later == name)
         })
     }
 }
 
-/// Adds a module to `done` after all modules that it imports.
+/// Adds a module to `ordered` after all modules that it imports.
 fn in_order<'a>(
     name: &'a str,
     modules: &'a Modules<'a>,
     open: &mut Vec<&'a str>,
-    done: &mut Vec<&'a str>,
+    ordered: &mut Vec<&'a str>,
 ) -> Result<(), String> {
-    if done.contains(&name) {
+    if ordered.contains(&name) {
         return Ok(());
     }
     if open.contains(&name) {
@@ -243,10 +248,10 @@ fn in_order<'a>(
     }
     open.push(name);
     for import in &modules[name].imports {
-        in_order(&import.from, modules, open, done)?;
+        in_order(&import.from, modules, open, ordered)?;
     }
     open.pop();
-    done.push(name);
+    ordered.push(name);
     Ok(())
 }
 
@@ -256,7 +261,7 @@ fn namespace_of(name: &str) -> String {
 }
 
 /// Writes the code with which a module takes its imports from the joined script.
-fn take(import: &Import<'_>) -> String {
+fn import_from_joined(import: &Import<'_>) -> String {
     let names = names(import, ":");
     format!("const{{{names}}}={};", namespace_of(&import.from))
 }
@@ -264,11 +269,11 @@ fn take(import: &Import<'_>) -> String {
 /// Writes the imported names. If a name differs in the importing module, writes both names with
 /// `between` between them.
 fn names(import: &Import<'_>, between: &str) -> String {
-    let names = import.names.iter().map(|(name, own)| {
-        if name == own {
+    let names = import.names.iter().map(|(name, local_name)| {
+        if name == local_name {
             name.to_string()
         } else {
-            format!("{name}{between}{own}")
+            format!("{name}{between}{local_name}")
         }
     });
     names.collect::<Vec<_>>().join(",")

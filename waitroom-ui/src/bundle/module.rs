@@ -64,7 +64,7 @@ impl<'a> Module<'a> {
     /// # Errors
     /// Says what is wrong if the script uses another form, which could not be joined.
     pub fn read(source: &'a str) -> Result<Self, String> {
-        let all = tokens(source)?;
+        let tokens = tokens(source)?;
         let mut module = Self {
             imports: Vec::new(),
             exports: Vec::new(),
@@ -72,17 +72,17 @@ impl<'a> Module<'a> {
             starts: Vec::new(),
         };
         let (mut at, mut depth) = (0, 0);
-        while let Some(token) = all.get(at) {
+        while let Some(token) = tokens.get(at) {
             depth += depth_of(token);
-            let next = all.get(at + 1);
+            let next = tokens.get(at + 1);
             at += if token.is("import") && next.is_some_and(|next| next.is("(")) {
-                module.later(&all[at..])?
+                module.later(&tokens[at..])?
             } else if depth == 0 && token.is("import") {
-                module.import(&all[at..])?
+                module.import(&tokens[at..])?
             } else if depth == 0 && token.is("export") {
-                module.export(&all[at..])?
+                module.export(&tokens[at..])?
             } else {
-                module.code(&all, at);
+                module.code(&tokens, at);
                 1
             };
         }
@@ -103,7 +103,7 @@ impl<'a> Module<'a> {
             .filter(|name| !name.is_empty())
             .map(|name| match name {
                 [name] => Ok((name.text.clone(), name.text.clone())),
-                [name, _, own] => Ok((name.text.clone(), own.text.clone())),
+                [name, _, local_name] => Ok((name.text.clone(), local_name.text.clone())),
                 _ => Err(form.to_owned()),
             });
         self.imports.push(Import {
@@ -126,7 +126,7 @@ impl<'a> Module<'a> {
         let keywords = ["const", "function", "async", "class", "*"];
         let length = rest[1..]
             .iter()
-            .take_while(|token| keywords.iter().any(|one| token.is(one)));
+            .take_while(|token| keywords.iter().any(|keyword| token.is(keyword)));
         let length = length.count();
         let name = rest.get(1 + length);
         let Some(name) = name.filter(|name| length > 0 && name.kind == TokenKind::Word) else {
@@ -135,18 +135,18 @@ impl<'a> Module<'a> {
         self.exports.push(name.text.to_string());
         self.starts.push(self.code.len());
         // Without `export`, the declaration begins where the export began.
-        let mut first = rest[1].clone();
-        first.gap = rest[0].gap;
-        self.code.push(Part::Code(first));
+        let mut declaration_start = rest[1].clone();
+        declaration_start.gap = rest[0].gap;
+        self.code.push(Part::Code(declaration_start));
         Ok(2)
     }
 
-    fn code(&mut self, all: &[Token<'a>], at: usize) {
-        let in_url = at > 1 && all[at - 1].is("(") && all[at - 2].is("URL");
-        let worker = name_in(&all[at]).filter(|_| in_url);
+    fn code(&mut self, tokens: &[Token<'a>], at: usize) {
+        let in_url = at > 1 && tokens[at - 1].is("(") && tokens[at - 2].is("URL");
+        let worker = name_in(&tokens[at]).filter(|_| in_url);
         self.code.push(match worker {
             Some(name) => Part::Worker(name),
-            None => Part::Code(all[at].clone()),
+            None => Part::Code(tokens[at].clone()),
         });
     }
 
@@ -163,10 +163,10 @@ impl<'a> Module<'a> {
     pub fn removable(&self) -> impl Iterator<Item = &str> {
         let exports = self.exports.iter().enumerate();
         exports.filter_map(|(at, name)| {
-            let own = self.declaration(at)?;
-            let mut others = self.code.iter().enumerate();
-            let used = others.any(|(at, part)| !own.contains(&at) && part.mentions(name));
-            (!used).then_some(&**name)
+            let own_range = self.declaration(at)?;
+            let mut parts = self.code.iter().enumerate();
+            let is_used = parts.any(|(at, part)| !own_range.contains(&at) && part.mentions(name));
+            (!is_used).then_some(&**name)
         })
     }
 
@@ -219,7 +219,7 @@ impl<'a> Module<'a> {
             .filter(|at| unused.contains(&*self.exports[*at]))
             .filter_map(|at| self.declaration(at))
             .collect();
-        let filled = |text: String| Token {
+        let literal = |text: String| Token {
             text: Cow::Owned(text),
             kind: TokenKind::Literal,
             gap: Gap::Space,
@@ -231,8 +231,8 @@ impl<'a> Module<'a> {
             .filter(|(at, _)| !left_out.iter().any(|range| range.contains(at)))
             .map(|(_, part)| match part {
                 Part::Code(token) => token.clone(),
-                Part::Later(name) => filled(later(name)),
-                Part::Worker(name) => filled(format!("\"{}\"", worker(name))),
+                Part::Later(name) => literal(later(name)),
+                Part::Worker(name) => literal(format!("\"{}\"", worker(name))),
             })
             .collect();
         write(&tokens)

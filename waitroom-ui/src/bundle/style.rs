@@ -18,15 +18,15 @@ pub(super) fn shorten_style(source: &str) -> String {
     let mut out = String::new();
     let mut rest = source;
     let mut gap = false;
-    while let Some(next) = rest.chars().next() {
-        let length = match next {
+    while let Some(character) = rest.chars().next() {
+        let length = match character {
             '/' if rest.starts_with("/*") => {
                 gap = true;
                 rest.find("*/").map_or(rest.len(), |end| end + 2)
             }
-            next if next.is_whitespace() => {
+            character if character.is_whitespace() => {
                 gap = true;
-                next.len_utf8()
+                character.len_utf8()
             }
             quote @ ('"' | '\'') => {
                 separate(&mut out, quote, &mut gap);
@@ -34,13 +34,13 @@ pub(super) fn shorten_style(source: &str) -> String {
                 out.push_str(&rest[..length]);
                 length
             }
-            next => {
-                separate(&mut out, next, &mut gap);
-                if next == '}' && out.ends_with(';') {
+            character => {
+                separate(&mut out, character, &mut gap);
+                if character == '}' && out.ends_with(';') {
                     out.pop();
                 }
-                out.push(next);
-                next.len_utf8()
+                out.push(character);
+                character.len_utf8()
             }
         };
         rest = &rest[length..];
@@ -48,20 +48,20 @@ pub(super) fn shorten_style(source: &str) -> String {
     out
 }
 
-fn separate(out: &mut String, next: char, gap: &mut bool) {
-    let needed = !out.is_empty() && !out.ends_with(['{', '}', ';', ',', ':']);
-    if std::mem::take(gap) && needed && !['{', '}', ';', ','].contains(&next) {
+fn separate(out: &mut String, character: char, gap: &mut bool) {
+    let may_separate = !out.is_empty() && !out.ends_with(['{', '}', ';', ',', ':']);
+    if std::mem::take(gap) && may_separate && !['{', '}', ';', ','].contains(&character) {
         out.push(' ');
     }
 }
 
 fn string_length(rest: &str, quote: char) -> usize {
     let mut escaped = false;
-    for (at, next) in rest.char_indices().skip(1) {
-        if next == quote && !escaped {
-            return at + next.len_utf8();
+    for (at, character) in rest.char_indices().skip(1) {
+        if character == quote && !escaped {
+            return at + character.len_utf8();
         }
-        escaped = next == '\\' && !escaped;
+        escaped = character == '\\' && !escaped;
     }
     rest.len()
 }

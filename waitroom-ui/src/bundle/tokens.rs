@@ -59,11 +59,11 @@ const BEFORE_A_VALUE: [&str; 12] = [
 /// Says what is wrong if a comment or a literal does not end.
 pub(super) fn tokens(source: &str) -> Result<Vec<Token<'_>>, String> {
     let mut scanner = Scanner { source, at: 0 };
-    let mut all: Vec<Token<'_>> = Vec::new();
-    while let Some(token) = scanner.next(all.last())? {
-        all.push(token);
+    let mut tokens: Vec<Token<'_>> = Vec::new();
+    while let Some(token) = scanner.next(tokens.last())? {
+        tokens.push(token);
     }
-    Ok(all)
+    Ok(tokens)
 }
 
 struct Scanner<'a> {
@@ -81,14 +81,14 @@ impl<'a> Scanner<'a> {
         bytes.get(self.at + ahead).copied().unwrap_or(0)
     }
 
-    fn next(&mut self, before: Option<&Token<'_>>) -> Result<Option<Token<'a>>, String> {
+    fn next(&mut self, previous: Option<&Token<'_>>) -> Result<Option<Token<'a>>, String> {
         let gap = self.skip_gap()?;
         let start = self.at;
         let kind = match self.byte(0) {
             0 => return Ok(None),
             b'"' | b'\'' => self.quoted()?,
             b'`' => self.template()?,
-            b'/' if before.is_none_or(expects_value) => self.regular_expression()?,
+            b'/' if previous.is_none_or(expects_value) => self.regular_expression()?,
             b'.' if self.byte(1).is_ascii_digit() => self.word(),
             byte if is_word(byte) => self.word(),
             _ => {
@@ -180,12 +180,12 @@ impl<'a> Scanner<'a> {
 
     fn code_in_template(&mut self) -> Result<(), String> {
         let mut depth = 1;
-        let mut before: Option<Token<'_>> = None;
+        let mut previous: Option<Token<'_>> = None;
         while depth > 0 {
-            let token = self.next(before.as_ref())?;
+            let token = self.next(previous.as_ref())?;
             let token = token.ok_or("the code in a template does not end")?;
             depth += i32::from(token.is("{")) - i32::from(token.is("}"));
-            before = Some(token);
+            previous = Some(token);
         }
         Ok(())
     }
@@ -210,11 +210,11 @@ impl<'a> Scanner<'a> {
 }
 
 /// Returns whether a value, not an operator, follows this token.
-fn expects_value(before: &Token<'_>) -> bool {
-    match before.kind {
-        TokenKind::Word => BEFORE_A_VALUE.contains(&&*before.text),
+fn expects_value(previous: &Token<'_>) -> bool {
+    match previous.kind {
+        TokenKind::Word => BEFORE_A_VALUE.contains(&&*previous.text),
         TokenKind::Literal => false,
-        TokenKind::Sign => !matches!(&*before.text, ")" | "]" | "}"),
+        TokenKind::Sign => !matches!(&*previous.text, ")" | "]" | "}"),
     }
 }
 

@@ -73,8 +73,8 @@ impl TestAnswer {
     /// Where the answer has another status.
     #[track_caller]
     pub fn is(&self, status: u16) -> Value {
-        let told = self.text();
-        assert_eq!(self.status, status, "{} answered: {told}", self.asked);
+        let body = self.text();
+        assert_eq!(self.status, status, "{} answered: {body}", self.asked);
         if self.media().contains("json") && !self.body.is_empty() {
             self.json()
         } else {
@@ -111,32 +111,32 @@ impl TestAnswer {
     /// wrong, or `None` if nothing is wrong.
     #[must_use]
     pub fn fault(&self, status: u16, code: &str) -> Option<String> {
-        let shown = format!("{} {}", self.status, self.text());
+        let summary = format!("{} {}", self.status, self.text());
         if self.status != status {
-            return Some(format!("expected {status} {code}, got {shown}"));
+            return Some(format!("expected {status} {code}, got {summary}"));
         }
         if self.media() != "application/problem+json" {
-            return Some(format!("content type {:?} of {shown}", self.media()));
+            return Some(format!("content type {:?} of {summary}", self.media()));
         }
         let problem = self.json();
         if problem["code"] != code || code.is_empty() {
-            return Some(format!("expected {status} {code}, got {shown}"));
+            return Some(format!("expected {status} {code}, got {summary}"));
         }
         if problem["type"] != format!("urn:fairgate:problem:{code}") {
-            return Some(format!("the member type differs: {shown}"));
+            return Some(format!("the member type differs: {summary}"));
         }
         if problem["status"] != status {
-            return Some(format!("the member status differs: {shown}"));
+            return Some(format!("the member status differs: {summary}"));
         }
         let members = ["title", "detail", "request_id"];
         let empty = |name: &&&str| problem[**name].as_str().is_none_or(str::is_empty);
         if let Some(name) = members.iter().find(empty) {
-            return Some(format!("no member {name}: {shown}"));
+            return Some(format!("no member {name}: {summary}"));
         }
         // The detail must tell a person what was not changed and what to do. Fewer than six words
         // cannot say this.
         let detail = problem["detail"].as_str().unwrap_or_default();
         (detail.split_whitespace().count() < 6)
-            .then(|| format!("the detail does not help: {shown}"))
+            .then(|| format!("the detail does not help: {summary}"))
     }
 }

@@ -70,17 +70,17 @@ impl TestClient {
         }
     }
 
-    /// Sends a call again and again until `done` returns true for its answer.
+    /// Sends a call again and again until `is_done` returns true for its answer.
     ///
     /// # Panics
     /// Where that takes longer than [`super::PATIENCE`].
     pub async fn ask_until(
         &self,
         call: &TestCall,
-        mut done: impl FnMut(&TestAnswer) -> bool,
+        mut is_done: impl FnMut(&TestAnswer) -> bool,
     ) -> TestAnswer {
         until(&format!("the answer of {}", call.path), async || {
-            Some(self.ask(call.clone()).await).filter(&mut done)
+            Some(self.ask(call.clone()).await).filter(&mut is_done)
         })
         .await
     }

@@ -51,10 +51,10 @@ pub async fn coming_back(ask: impl AsyncFn() -> TestAnswer) -> TestAnswer {
     let started = Instant::now();
     loop {
         let answer = ask().await;
-        let told = answer.text();
+        let body = answer.text();
         let is_shed = match answer.status {
-            429 => told.contains("\"overload\""),
-            503 => told.contains("\"busy\""),
+            429 => body.contains("\"overload\""),
+            503 => body.contains("\"busy\""),
             _ => false,
         };
         let back_in = answer

@@ -99,7 +99,7 @@ impl FakeChallengeServer {
 /// Reports whether an answer is valid, as both providers do. An answer is valid only once.
 async fn siteverify(
     State(server): State<FakeChallengeServer>,
-    Form(asked): Form<HashMap<String, String>>,
+    Form(fields): Form<HashMap<String, String>>,
 ) -> Response {
     let mut inner = server.inner.lock();
     inner.calls += 1;
@@ -108,7 +108,7 @@ async fn siteverify(
     if inner.is_away || fails {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }
-    let field = |name: &str| asked.get(name).map_or("", String::as_str);
+    let field = |name: &str| fields.get(name).map_or("", String::as_str);
     let refused =
         |code: &str| Json(json!({"success": false, "error-codes": [code]})).into_response();
     if field("secret") != CHALLENGE_SECRET {
@@ -128,9 +128,9 @@ async fn siteverify(
 /// Passes a check for the script in a page.
 async fn pass(
     State(server): State<FakeChallengeServer>,
-    Query(asked): Query<HashMap<String, String>>,
+    Query(query): Query<HashMap<String, String>>,
 ) -> Response {
-    let answer = server.pass(asked.get("cdata").map(String::as_str));
+    let answer = server.pass(query.get("cdata").map(String::as_str));
     ([(header::ACCESS_CONTROL_ALLOW_ORIGIN, "*")], answer).into_response()
 }
 

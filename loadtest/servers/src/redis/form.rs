@@ -82,8 +82,8 @@ async fn add_two(redis: &mut RedisServers) -> anyhow::Result<u16> {
 async fn sentinels_agree(redis: &RedisServers) -> bool {
     for sentinel in &redis.nodes[DATA_NODES_OF_TWO..] {
         let agreed = sentinel.call(&["SENTINEL", "CKQUORUM", "fairgate"]).await;
-        let known = sentinel.info("sentinel", "master0").await;
-        if agreed.is_err() || !known.contains("slaves=1,sentinels=3") {
+        let master = sentinel.info("sentinel", "master0").await;
+        if agreed.is_err() || !master.contains("slaves=1,sentinels=3") {
             return false;
         }
     }
@@ -92,7 +92,7 @@ async fn sentinels_agree(redis: &RedisServers) -> bool {
 
 /// Gives each node its share of the slots, and connects the first node with all others.
 async fn share_slots(redis: &RedisServers) -> anyhow::Result<()> {
-    let first = redis.nodes[0].port();
+    let first_port = redis.nodes[0].port();
     for (index, node) in redis.nodes.iter().enumerate() {
         let (from, to) = (index * SLOTS / PARTS, (index + 1) * SLOTS / PARTS - 1);
         let (from, to) = (from.to_string(), to.to_string());
@@ -112,9 +112,15 @@ async fn share_slots(redis: &RedisServers) -> anyhow::Result<()> {
         }
         node.call(&["CLUSTER", "SET-CONFIG-EPOCH", &epoch]).await?;
         if index > 0 {
-            let bus = (first + BUS_ABOVE).to_string();
-            node.call(&["CLUSTER", "MEET", "127.0.0.1", &first.to_string(), &bus])
-                .await?;
+            let bus = (first_port + BUS_ABOVE).to_string();
+            node.call(&[
+                "CLUSTER",
+                "MEET",
+                "127.0.0.1",
+                &first_port.to_string(),
+                &bus,
+            ])
+            .await?;
         }
     }
     Ok(())
@@ -122,9 +128,9 @@ async fn share_slots(redis: &RedisServers) -> anyhow::Result<()> {
 
 async fn cluster_is_whole(redis: &RedisServers) -> bool {
     for node in &redis.nodes {
-        let told = node.call(&["CLUSTER", "INFO"]).await;
-        let told = told.map(|told| told.text().to_owned()).unwrap_or_default();
-        if !told.contains("cluster_state:ok") || !told.contains("cluster_known_nodes:3") {
+        let info = node.call(&["CLUSTER", "INFO"]).await;
+        let info = info.map(|info| info.text().to_owned()).unwrap_or_default();
+        if !info.contains("cluster_state:ok") || !info.contains("cluster_known_nodes:3") {
             return false;
         }
     }
@@ -133,10 +139,10 @@ async fn cluster_is_whole(redis: &RedisServers) -> bool {
 
 async fn until_whole<F: Future<Output = bool>>(
     what: &str,
-    whole: impl Fn() -> F,
+    is_whole: impl Fn() -> F,
 ) -> anyhow::Result<()> {
     let started = Instant::now();
-    while !whole().await {
+    while !is_whole().await {
         if started.elapsed() > TOGETHER_WITHIN {
             bail!(
                 "{what} did not come together within {} s",

@@ -13,7 +13,7 @@ use crate::port;
 #[derive(Debug)]
 pub struct RedisForwarder {
     port: u16,
-    to: Arc<watch::Sender<u16>>,
+    target_sender: Arc<watch::Sender<u16>>,
     accepting: tokio::task::JoinHandle<()>,
 }
 
@@ -31,8 +31,8 @@ impl RedisForwarder {
     pub async fn for_port(target: u16) -> anyhow::Result<Self> {
         let port = port::free_port()?;
         let listener = TcpListener::bind(("127.0.0.1", port)).await?;
-        let to = Arc::new(watch::Sender::new(target));
-        let targets = Arc::clone(&to);
+        let target_sender = Arc::new(watch::Sender::new(target));
+        let targets = Arc::clone(&target_sender);
         let accepting = tokio::spawn(async move {
             while let Ok((near, _)) = listener.accept().await {
                 tokio::spawn(forward_connection(near, targets.subscribe()));
@@ -40,7 +40,7 @@ impl RedisForwarder {
         });
         Ok(Self {
             port,
-            to,
+            target_sender,
             accepting,
         })
     }
@@ -52,7 +52,7 @@ impl RedisForwarder {
 
     /// Forwards to another port from now on. Cuts the connections to the old port.
     pub fn lead_to(&self, target: u16) {
-        self.to.send_replace(target);
+        self.target_sender.send_replace(target);
     }
 }
 

@@ -89,7 +89,7 @@ impl RedisServers {
     /// `redis+cluster://…`.
     #[must_use]
     pub fn url(&self) -> String {
-        let who = match &self.options.user {
+        let credentials = match &self.options.user {
             Some(user) => format!("{}:{}@", user.name, user.password),
             None => String::new(),
         };
@@ -100,16 +100,18 @@ impl RedisServers {
             hosts.collect::<Vec<String>>().join(",")
         };
         match self.form {
-            RedisTopology::Single => format!("redis://{who}{}", hosts(&self.nodes)),
+            RedisTopology::Single => format!("redis://{credentials}{}", hosts(&self.nodes)),
             RedisTopology::Pair => {
                 let port = self.forward.as_ref().map_or(0, RedisForwarder::port);
-                format!("redis://{who}127.0.0.1:{port}")
+                format!("redis://{credentials}127.0.0.1:{port}")
             }
             RedisTopology::Sentinel => format!(
-                "redis+sentinel://{who}{}/fairgate",
+                "redis+sentinel://{credentials}{}/fairgate",
                 hosts(&self.nodes[form::DATA_NODES_OF_TWO..])
             ),
-            RedisTopology::Cluster => format!("redis+cluster://{who}{}", hosts(&self.nodes)),
+            RedisTopology::Cluster => {
+                format!("redis+cluster://{credentials}{}", hosts(&self.nodes))
+            }
         }
     }
 
@@ -247,10 +249,11 @@ impl RedisServers {
             return false;
         };
         let replica = 1 - primary.min(1);
-        let at =
+        let info_of =
             async |index: usize, field: &str| self.nodes[index].info("replication", field).await;
-        at(replica, "master_link_status").await == "up"
-            && at(replica, "slave_repl_offset").await == at(primary, "master_repl_offset").await
+        info_of(replica, "master_link_status").await == "up"
+            && info_of(replica, "slave_repl_offset").await
+                == info_of(primary, "master_repl_offset").await
     }
 
     /// Sets the clock of every data node `seconds` ahead of the true time. A negative number sets

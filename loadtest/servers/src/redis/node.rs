@@ -48,10 +48,10 @@ impl RedisNode {
             RedisNodeRole::ClusterPart => port::free_port_with_bus()?,
             _ => port::free_port()?,
         };
-        let own = folder.join(&name);
-        std::fs::create_dir(&own)?;
-        let file = own.join("redis.conf");
-        std::fs::write(&file, configuration(role, port, &own, options))?;
+        let node_folder = folder.join(&name);
+        std::fs::create_dir(&node_folder)?;
+        let file = node_folder.join("redis.conf");
+        std::fs::write(&file, configuration(role, port, &node_folder, options))?;
         let mut args = vec![OsString::from(&file)];
         let is_sentinel = matches!(role, RedisNodeRole::SentinelOf(_));
         if is_sentinel {
@@ -67,7 +67,7 @@ impl RedisNode {
             env,
             run_as: None,
             at_our_end: "KILL",
-            log: own.join("log"),
+            log: node_folder.join("log"),
         });
         Ok(Self {
             name,
@@ -81,14 +81,14 @@ impl RedisNode {
     pub async fn start(&self) -> anyhow::Result<()> {
         self.process.spawn()?;
         let ready = async || {
-            let told = self.call(&["INFO", "server"]).await;
-            let own = self.process.pid().map(|pid| format!("process_id:{pid}"));
-            let is_own = |told: RespReply| {
-                let mut lines = told.text().lines();
-                lines.any(|line| Some(line) == own.as_deref())
+            let info = self.call(&["INFO", "server"]).await;
+            let own_id = self.process.pid().map(|pid| format!("process_id:{pid}"));
+            let is_own = |info: RespReply| {
+                let mut lines = info.text().lines();
+                lines.any(|line| Some(line) == own_id.as_deref())
             };
             // A server that is still loading its data answers INFO, but it does not serve data.
-            told.is_ok_and(is_own) && self.info("persistence", "loading").await != "1"
+            info.is_ok_and(is_own) && self.info("persistence", "loading").await != "1"
         };
         until_ready(&self.name, &self.process, READY_WITHIN, ready).await
     }
@@ -100,13 +100,13 @@ impl RedisNode {
 
     /// Returns one field of `INFO`. It is empty if the node does not answer or has no such field.
     pub async fn info(&self, section: &str, field: &str) -> String {
-        let told = self.call(&["INFO", section]).await;
-        let told = told.map(|told| told.text().to_owned()).unwrap_or_default();
+        let text = self.call(&["INFO", section]).await;
+        let text = text.map(|text| text.text().to_owned()).unwrap_or_default();
         let value = |line: &str| {
             let (name, value) = line.split_once(':')?;
             (name == field).then(|| value.trim().to_owned())
         };
-        told.lines().find_map(value).unwrap_or_default()
+        text.lines().find_map(value).unwrap_or_default()
     }
 
     /// Returns the node's name.

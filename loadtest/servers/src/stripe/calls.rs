@@ -42,7 +42,7 @@ impl FakeStripeServer {
     fn idempotent_call(
         &self,
         headers: &HeaderMap,
-        asked: String,
+        parameters: String,
         act: impl FnOnce(&mut FakeStripeState) -> StripeCallResult,
     ) -> Response {
         if let Some(refused) = refusal_of_key(headers) {
@@ -65,10 +65,10 @@ impl FakeStripeServer {
                 inner.fault_happens(chaos.broken_pct),
             );
             match inner.answers.get(&key) {
-                Some(kept) if kept.asked != asked => {
+                Some(stored) if stored.parameters != parameters => {
                     return typed(400, "idempotency_error", "", OTHER_PARAMETERS);
                 }
-                Some(kept) => (kept.status, kept.body.clone(), None, hangs),
+                Some(stored) => (stored.status, stored.body.clone(), None, hangs),
                 None => {
                     let (status, body, told) = act(&mut inner);
                     if is_misunderstood(&body) {
@@ -80,12 +80,12 @@ impl FakeStripeServer {
                     } else {
                         (status, body.to_string())
                     };
-                    let kept = StripeStoredAnswer {
-                        asked,
+                    let stored = StripeStoredAnswer {
+                        parameters,
                         status,
                         body: body.clone(),
                     };
-                    inner.answers.insert(key, kept);
+                    inner.answers.insert(key, stored);
                     (status, body, told, hangs)
                 }
             }
@@ -205,16 +205,16 @@ pub(super) async fn create(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let asked = fields(&body);
-    let told = String::from_utf8_lossy(&body).into_owned();
-    server.idempotent_call(&headers, told, |inner| {
+    let form = fields(&body);
+    let parameters = String::from_utf8_lossy(&body).into_owned();
+    server.idempotent_call(&headers, parameters, |inner| {
         if inner.fault_happens(inner.chaos.sums_pct) {
             let message = "This account takes no such sum.";
             return refused_call(invalid("amount_too_small", "amount", message));
         }
         inner.next += 1;
         let id = format!("pi_{}", inner.next);
-        let intent = match StripeIntent::from_fields(inner.next, &asked) {
+        let intent = match StripeIntent::from_fields(inner.next, &form) {
             Ok(intent) => intent,
             Err(refusal) => return refused_call(refusal),
         };
@@ -256,8 +256,8 @@ pub(super) async fn confirm(
     Path(id): Path<String>,
     body: Bytes,
 ) -> Response {
-    let asked = fields(&body);
-    let field = |name: &str| asked.get(name).map_or("", String::as_str);
+    let form = fields(&body);
+    let field = |name: &str| form.get(name).map_or("", String::as_str);
     let hangs = {
         let mut inner = server.inner.lock();
         let hang_pct = inner.chaos.hang_pct;
@@ -297,8 +297,8 @@ pub(super) async fn capture_or_cancel(
     Path((id, verb)): Path<(String, String)>,
     headers: HeaderMap,
 ) -> Response {
-    let asked = format!("{id} {verb}");
-    server.idempotent_call(&headers, asked, |inner| {
+    let parameters = format!("{id} {verb}");
+    server.idempotent_call(&headers, parameters, |inner| {
         let Some(intent) = inner.intents.get_mut(&id) else {
             return missing_intent();
         };
@@ -313,8 +313,8 @@ pub(super) async fn capture_or_cancel(
                 "payment_intent.canceled"
             }
             (_, status) => {
-                let told = format!("the intent is {status}");
-                return refused_call(invalid("payment_intent_unexpected_state", "", &told));
+                let message = format!("the intent is {status}");
+                return refused_call(invalid("payment_intent_unexpected_state", "", &message));
             }
         };
         (
@@ -337,8 +337,8 @@ pub(super) async fn refund(
         .map(|amount| amount.parse().unwrap_or(0));
     let noted = fields.remove("metadata[refund]").unwrap_or_default();
     let payment = fields.remove("metadata[payment]").unwrap_or_default();
-    let asked = format!("refund {id} {amount:?} {noted} {payment}");
-    server.idempotent_call(&headers, asked, |inner| {
+    let parameters = format!("refund {id} {amount:?} {noted} {payment}");
+    server.idempotent_call(&headers, parameters, |inner| {
         let state = inner.refunds_are;
         let Some(intent) = inner.intents.get_mut(&id) else {
             return missing_intent();

@@ -143,8 +143,8 @@ impl StripeIntent {
 
     fn count_refunds(&mut self) {
         let all = self.refunds.iter().zip(&self.parts);
-        let gone = all.filter(|(state, _)| **state != "failed");
-        self.refunded = gone.map(|(_, (amount, _))| amount).sum();
+        let succeeded = all.filter(|(state, _)| **state != "failed");
+        self.refunded = succeeded.map(|(_, (amount, _))| amount).sum();
     }
 
     /// Returns the amount captured.
@@ -159,8 +159,8 @@ impl StripeIntent {
     /// Returns the record of the intent in the books. It leaves out failed refunds.
     pub(super) fn booked(&self, id: &str) -> Value {
         let all = self.refunds.iter().zip(&self.parts);
-        let gone = all.filter(|(state, _)| **state != "failed");
-        let refunds: Vec<Value> = gone
+        let succeeded = all.filter(|(state, _)| **state != "failed");
+        let refunds: Vec<Value> = succeeded
             .map(|(_, (amount, noted))| json!({ "refund": noted, "amount": amount }))
             .collect();
         json!({

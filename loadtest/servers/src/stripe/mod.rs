@@ -58,7 +58,7 @@ pub struct StripeFaultSettings {
 
 /// An answer that is stored under its idempotency key, with the request.
 struct StripeStoredAnswer {
-    asked: String,
+    parameters: String,
     status: u16,
     body: String,
 }

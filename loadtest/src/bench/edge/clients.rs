@@ -91,23 +91,23 @@ pub async fn upload_without_key(address: SocketAddr, bytes: usize) -> anyhow::Re
     body.write_all(head.as_bytes()).await?;
     let uploading = async {
         let piece = vec![b'a'; 64 << 10];
-        let mut left = bytes;
-        while left > 0 {
-            let part = left.min(piece.len());
+        let mut left_bytes = bytes;
+        while left_bytes > 0 {
+            let part = left_bytes.min(piece.len());
             // The server may end the connection at any time.
             if body.write_all(&piece[..part]).await.is_err() {
                 break;
             }
-            left -= part;
+            left_bytes -= part;
         }
     };
     let reading = async {
-        let mut told = Vec::new();
-        answers.read_to_end(&mut told).await?;
-        status(&String::from_utf8_lossy(&told))
+        let mut answer = Vec::new();
+        answers.read_to_end(&mut answer).await?;
+        status(&String::from_utf8_lossy(&answer))
     };
-    let (told, ()) = tokio::join!(timeout(ANSWER_MAX, reading), uploading);
-    told.context("no answer came in time")?
+    let (status, ()) = tokio::join!(timeout(ANSWER_MAX, reading), uploading);
+    status.context("no answer came in time")?
 }
 
 /// Asks for `path` with small segments, and reads only the status.
@@ -122,23 +122,23 @@ pub async fn ask_and_stop_reading(address: SocketAddr, path: &str) -> anyhow::Re
     let socket = TcpSocket::from_std_stream(socket.into());
     let mut stream = socket.connect(address).await?;
     stream.write_all(head("GET", path, "").as_bytes()).await?;
-    let mut first = [0; 12];
-    let begun = timeout(ANSWER_MAX, stream.read_exact(&mut first)).await;
-    begun.context("no answer came in time")??;
-    if &first != b"HTTP/1.1 200" {
-        bail!("{path} answered {}", String::from_utf8_lossy(&first));
+    let mut status_line = [0; 12];
+    let read = timeout(ANSWER_MAX, stream.read_exact(&mut status_line)).await;
+    read.context("no answer came in time")??;
+    if &status_line != b"HTTP/1.1 200" {
+        bail!("{path} answered {}", String::from_utf8_lossy(&status_line));
     }
     Ok(stream)
 }
 
-/// Opens `count` connections, and sends `first` on each.
+/// Opens `count` connections, and sends `opening_bytes` on each.
 ///
 /// # Errors
 /// Where a connection is refused.
 pub async fn open_many(
     address: SocketAddr,
     count: usize,
-    first: &'static str,
+    opening_bytes: &'static str,
 ) -> anyhow::Result<Vec<TcpStream>> {
     let mut opening = JoinSet::new();
     let mut open = Vec::with_capacity(count);
@@ -150,7 +150,7 @@ pub async fn open_many(
         }
         opening.spawn(async move {
             let mut stream = TcpStream::connect(address).await?;
-            stream.write_all(first.as_bytes()).await?;
+            stream.write_all(opening_bytes.as_bytes()).await?;
             anyhow::Ok(stream)
         });
     }

@@ -190,8 +190,8 @@ async fn prepare(rig: &Rig, address: SocketAddr, joins: u32) -> anyhow::Result<(
     });
     put(format!("rooms/{ROOM}"), room).await?;
     let mut joining = JoinSet::new();
-    for first in 0..JOINS_AT_ONCE {
-        joining.spawn(join_every_nth(address, first, joins));
+    for first_person in 0..JOINS_AT_ONCE {
+        joining.spawn(join_every_nth(address, first_person, joins));
     }
     while let Some(joined) = joining.join_next().await {
         joined??;
@@ -211,18 +211,18 @@ async fn prepare(rig: &Rig, address: SocketAddr, joins: u32) -> anyhow::Result<(
     Ok(())
 }
 
-/// Joins as the person `first` and every [`JOINS_AT_ONCE`]-th person after that, each from a
+/// Joins as the person `first_person` and every [`JOINS_AT_ONCE`]-th person after that, each from a
 /// network of their own. Tries again when the gateway has too much to do.
-async fn join_every_nth(address: SocketAddr, first: u32, joins: u32) -> anyhow::Result<()> {
+async fn join_every_nth(address: SocketAddr, first_person: u32, joins: u32) -> anyhow::Result<()> {
     let mut stream = TcpStream::connect(address).await?;
     let path = format!("/v1/rooms/{ROOM}/places");
-    for who in (first..joins).step_by(JOINS_AT_ONCE as usize) {
-        let from = format!(
+    for person in (first_person..joins).step_by(JOINS_AT_ONCE as usize) {
+        let headers = format!(
             "x-forwarded-for: 10.{}.{}.5\r\ncontent-length: 0\r\n",
-            who >> 8,
-            who & 0xff
+            person >> 8,
+            person & 0xff
         );
-        let join = head("POST", &path, &from);
+        let join = head("POST", &path, &headers);
         loop {
             let status = ask(&mut stream, &join).await?.status;
             match status {
@@ -244,26 +244,26 @@ async fn memory_growth_mb(
         let resident = rig.resident_mb(RigComponent::Gateway(0));
         resident.context("the gateway's memory cannot be read")
     };
-    let before = resident()?;
-    let mut most = before;
+    let before_mb = resident()?;
+    let mut highest_mb = before_mb;
     let mut work = pin!(work);
     loop {
         tokio::select! {
-            done = work.as_mut() => {
-                done?;
-                return Ok(most.max(resident()?) - before);
+            result = work.as_mut() => {
+                result?;
+                return Ok(highest_mb.max(resident()?) - before_mb);
             }
-            () = sleep(Duration::from_millis(20)) => most = most.max(resident()?),
+            () = sleep(Duration::from_millis(20)) => highest_mb = highest_mb.max(resident()?),
         }
     }
 }
 
 async fn upload_all(address: SocketAddr, uploads: usize) -> anyhow::Result<()> {
-    let mut all = JoinSet::new();
+    let mut uploading = JoinSet::new();
     for _ in 0..uploads {
-        all.spawn(upload_without_key(address, UPLOAD_BYTES));
+        uploading.spawn(upload_without_key(address, UPLOAD_BYTES));
     }
-    while let Some(status) = all.join_next().await {
+    while let Some(status) = uploading.join_next().await {
         let status = status??;
         ensure!(status == 401, "an upload without a key got {status}");
     }
@@ -293,9 +293,9 @@ struct CrowdFigures {
 async fn crowd(address: SocketAddr, sockets: usize) -> anyhow::Result<CrowdFigures> {
     const SLOW: &str = "POST /v1/rooms/sale/places HTTP/1.1\r\nhost: edge\r\n\
         x-forwarded-for: 203.0.113.7\r\ncontent-length: 60000\r\n\r\n";
-    let silent = open_many(address, sockets, "").await?;
-    let slow = open_many(address, sockets, SLOW).await?;
-    let mut ending = pin!(drip(slow, CUT_WITHIN));
+    let silent_sockets = open_many(address, sockets, "").await?;
+    let slow_bodies = open_many(address, sockets, SLOW).await?;
+    let mut ending = pin!(drip(slow_bodies, CUT_WITHIN));
     let request = head(
         "GET",
         &format!("/v1/rooms/{ROOM}"),
@@ -313,9 +313,9 @@ async fn crowd(address: SocketAddr, sockets: usize) -> anyhow::Result<CrowdFigur
             anyhow::Ok(took)
         };
         tokio::select! {
-            ended = ending.as_mut() => {
-                drop(silent);
-                return Ok(CrowdFigures { visitor_max, visitor_calls, slow_body: ended? });
+            slow_body = ending.as_mut() => {
+                drop(silent_sockets);
+                return Ok(CrowdFigures { visitor_max, visitor_calls, slow_body: slow_body? });
             }
             took = call => {
                 visitor_max = visitor_max.max(took?);

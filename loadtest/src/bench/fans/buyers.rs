@@ -70,9 +70,9 @@ impl Buyers {
             let (bought, stop) = (Arc::clone(&bought), Arc::clone(&stop));
             tasks.spawn(async move {
                 while !stop.load(Ordering::Relaxed) {
-                    let who = next.fetch_add(1, Ordering::Relaxed);
-                    let seat = seats.get(who - first).context("all seats are sold")?;
-                    buy(&http, who, seat).await?;
+                    let person = next.fetch_add(1, Ordering::Relaxed);
+                    let seat = seats.get(person - first).context("all seats are sold")?;
+                    buy(&http, person, seat).await?;
                     bought.fetch_add(1, Ordering::Relaxed);
                 }
                 anyhow::Ok(())
@@ -96,8 +96,8 @@ impl Buyers {
     /// The first error of a buyer.
     pub async fn finish(mut self) -> anyhow::Result<()> {
         self.stop.store(true, Ordering::Relaxed);
-        while let Some(done) = self.tasks.join_next().await {
-            done??;
+        while let Some(result) = self.tasks.join_next().await {
+            result??;
         }
         Ok(())
     }
@@ -112,31 +112,33 @@ async fn seats(http: &LoadHttpClient) -> anyhow::Result<Vec<String>> {
 }
 
 /// Joins, claims a pass, holds the seat, orders, pays, and reads the ticket.
-async fn buy(http: &LoadHttpClient, who: usize, seat: &str) -> anyhow::Result<()> {
+async fn buy(http: &LoadHttpClient, person: usize, seat: &str) -> anyhow::Result<()> {
     let join = LoadHttpCall::post(format!("/v1/rooms/{ROOM}/places"), json!({}));
-    let join = join.forwarded(&address_of(who));
-    let place = text(&granted(http, who, &join).await?, "place")?;
+    let join = join.forwarded(&address_of(person));
+    let place = text(&granted(http, person, &join).await?, "place")?;
     // The room releases visitors once a second.
     sleep(RELEASED_AFTER).await;
     let claim = LoadHttpCall::new(Method::POST, format!("/v1/rooms/{ROOM}/pass"));
-    let pass = text(&granted(http, who, &claim.bearer(&place)).await?, "pass")?;
+    let pass = text(&granted(http, person, &claim.bearer(&place)).await?, "pass")?;
     let chosen = json!({"seats": [seat]});
     let hold = LoadHttpCall::post(format!("/v1/shows/{SHOW}/holds"), chosen);
-    let hold = hold.bearer(&pass).key(&format!("hold-{who}"));
-    let hold = text(&granted(http, who, &hold).await?, "hold")?;
-    let buyer = json!({"buyer": {"name": "A buyer", "email": format!("buyer-{who}@example.org")}});
+    let hold = hold.bearer(&pass).key(&format!("hold-{person}"));
+    let hold = text(&granted(http, person, &hold).await?, "hold")?;
+    let buyer =
+        json!({"buyer": {"name": "A buyer", "email": format!("buyer-{person}@example.org")}});
     let order = LoadHttpCall::post(format!("/v1/holds/{hold}/order"), buyer);
-    let order = order.bearer(&pass).key(&format!("order-{who}"));
-    let order = granted(http, who, &order).await?;
+    let order = order.bearer(&pass).key(&format!("order-{person}"));
+    let order = granted(http, person, &order).await?;
     let payment = text(&order["payment"], "payment")?;
     let approve = json!({"outcome": "approve"});
     let pay = LoadHttpCall::post(format!("/v1/sandbox/payments/{payment}"), approve);
-    granted(http, who, &pay).await?;
-    let read = LoadHttpCall::get(format!("/v1/orders/{}", text(&order, "order")?)).bearer(&pass);
+    granted(http, person, &pay).await?;
+    let order_call =
+        LoadHttpCall::get(format!("/v1/orders/{}", text(&order, "order")?)).bearer(&pass);
     let begun = Instant::now();
     loop {
         sleep(LOOK_EVERY).await;
-        let order = granted(http, who, &read).await?;
+        let order = granted(http, person, &order_call).await?;
         if order["state"] == "ticketed" {
             return Ok(());
         }

@@ -51,17 +51,17 @@ pub async fn prepare(http: &LoadHttpClient, key: &str, changes: Value) -> anyhow
 /// # Errors
 /// Where a join is refused.
 pub async fn join_all(http: &LoadHttpClient, people: usize) -> anyhow::Result<Vec<String>> {
-    people::for_everybody(http, people, |http, who| async move {
+    people::for_everybody(http, people, |http, person| async move {
         let join = LoadHttpCall::post(format!("/v1/rooms/{ROOM}/places"), json!({}));
-        let join = join.forwarded(&address_of(who));
-        people::text(&people::granted(&http, who, &join).await?, "place")
+        let join = join.forwarded(&address_of(person));
+        people::text(&people::granted(&http, person, &join).await?, "place")
     })
     .await
 }
 
 /// Returns an address in a /24 that only this person has.
-fn address_of(who: usize) -> String {
-    format!("10.{}.{}.5", who >> 8 & 0xff, who & 0xff)
+fn address_of(person: usize) -> String {
+    format!("10.{}.{}.5", person >> 8 & 0xff, person & 0xff)
 }
 
 /// Returns the processor time that the gateway has used so far, in seconds.

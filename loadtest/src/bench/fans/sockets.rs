@@ -46,7 +46,7 @@ pub struct FanSockets {
 
 /// A socket whose frames are read as soon as they come.
 pub struct FanObserver {
-    seen: Arc<Mutex<FanObserved>>,
+    observed: Arc<Mutex<FanObserved>>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -71,8 +71,8 @@ impl FanSockets {
         let opening = parts.enumerate().map(|(part, places)| {
             let places = places.to_vec();
             std::thread::spawn(move || {
-                let open = |(who, place): (usize, &String)| {
-                    let stream = upgrade(address, part * 100_000 + who, place, watches)?;
+                let open = |(person, place): (usize, &String)| {
+                    let stream = upgrade(address, part * 100_000 + person, place, watches)?;
                     stream.set_nonblocking(true)?;
                     anyhow::Ok((stream, Vec::new()))
                 };
@@ -130,34 +130,34 @@ impl FanObserver {
     ///
     /// # Errors
     /// Where the socket is refused.
-    pub fn open(address: SocketAddr, who: usize, place: &str) -> anyhow::Result<Self> {
-        let mut stream = upgrade(address, who, place, true)?;
+    pub fn open(address: SocketAddr, person: usize, place: &str) -> anyhow::Result<Self> {
+        let mut stream = upgrade(address, person, place, true)?;
         stream.set_read_timeout(Some(SWEEP))?;
-        let (seen, stop) = (Arc::<Mutex<FanObserved>>::default(), Arc::default());
+        let (observed, stop) = (Arc::<Mutex<FanObserved>>::default(), Arc::default());
         let thread = {
-            let (seen, stop) = (Arc::clone(&seen), Arc::<AtomicBool>::clone(&stop));
+            let (observed, stop) = (Arc::clone(&observed), Arc::<AtomicBool>::clone(&stop));
             std::thread::spawn(move || {
-                let (mut held, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
+                let (mut partial, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
                 while !stop.load(Ordering::Relaxed) {
-                    let read = read_some(&mut stream, &mut held, &mut buffer, |frame| {
-                        let mut seen = seen.lock();
+                    let is_open = read_some(&mut stream, &mut partial, &mut buffer, |frame| {
+                        let mut observed = observed.lock();
                         match frame {
-                            FanFrame::Seats => seen.seats.push(Instant::now()),
+                            FanFrame::Seats => observed.seats.push(Instant::now()),
                             FanFrame::Line(text) => {
                                 let line: Value = serde_json::from_str(text).unwrap_or_default();
-                                seen.seats_every_ms = line["seats_every_ms"].as_u64();
+                                observed.seats_every_ms = line["seats_every_ms"].as_u64();
                             }
                             FanFrame::Ping(_) | FanFrame::Close(_) | FanFrame::Other => {}
                         }
                     });
-                    if !read {
+                    if !is_open {
                         return;
                     }
                 }
             })
         };
         Ok(Self {
-            seen,
+            observed,
             stop,
             thread: Some(thread),
         })
@@ -165,8 +165,8 @@ impl FanObserver {
 
     /// Returns what the observer saw since the last call.
     pub fn take(&self) -> FanObserved {
-        let mut seen = self.seen.lock();
-        std::mem::take(&mut seen)
+        let mut observed = self.observed.lock();
+        std::mem::take(&mut observed)
     }
 }
 
@@ -183,12 +183,12 @@ impl Drop for FanObserver {
 /// Opens a live socket from a source address of its own.
 fn upgrade(
     address: SocketAddr,
-    who: usize,
+    person: usize,
     place: &str,
     watches: bool,
 ) -> anyhow::Result<TcpStream> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
-    let source = format!("127.3.{}.{}:0", who / 200 % 200, who % 200 + 1);
+    let source = format!("127.3.{}.{}:0", person / 200 % 200, person % 200 + 1);
     socket.bind(&source.parse::<SocketAddr>()?.into())?;
     socket.connect_timeout(&address.into(), UPGRADE_MAX)?;
     let mut stream = TcpStream::from(socket);
@@ -226,8 +226,8 @@ fn sweep(mut sockets: Vec<(TcpStream, Vec<u8>)>, counts: &FanCounts, stop: &Atom
     let mut buffer = vec![0; 1 << 16];
     while !stop.load(Ordering::Relaxed) {
         let begun = Instant::now();
-        sockets.retain_mut(|(stream, held)| {
-            let is_open = read_some(stream, held, &mut buffer, |frame| match frame {
+        sockets.retain_mut(|(stream, partial)| {
+            let is_open = read_some(stream, partial, &mut buffer, |frame| match frame {
                 FanFrame::Line(_) => {
                     counts.lines.fetch_add(1, Ordering::Relaxed);
                 }
@@ -235,8 +235,8 @@ fn sweep(mut sockets: Vec<(TcpStream, Vec<u8>)>, counts: &FanCounts, stop: &Atom
                     counts.seats.fetch_add(1, Ordering::Relaxed);
                 }
                 FanFrame::Close(reason) => {
-                    let mut first = counts.reason.lock();
-                    first.get_or_insert_with(|| reason.to_owned());
+                    let mut first_reason = counts.reason.lock();
+                    first_reason.get_or_insert_with(|| reason.to_owned());
                 }
                 FanFrame::Ping(_) | FanFrame::Other => {}
             });
@@ -249,32 +249,32 @@ fn sweep(mut sockets: Vec<(TcpStream, Vec<u8>)>, counts: &FanCounts, stop: &Atom
     }
 }
 
-/// Reads the bytes that have come, answers pings, and passes whole frames to `heard`. Returns
-/// `false` once the connection has ended. `held` keeps the beginning of a frame whose rest has not
-/// come yet.
+/// Reads the bytes that have come, answers pings, and passes whole frames to `on_frame`. Returns
+/// `false` once the connection has ended. `partial` keeps the beginning of a frame whose rest has
+/// not come yet.
 fn read_some(
     stream: &mut TcpStream,
-    held: &mut Vec<u8>,
+    partial: &mut Vec<u8>,
     buffer: &mut [u8],
-    mut heard: impl FnMut(FanFrame<'_>),
+    mut on_frame: impl FnMut(FanFrame<'_>),
 ) -> bool {
     let read = match stream.read(buffer) {
         Ok(0) => return false,
         Ok(read) => read,
         Err(error) => return matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut),
     };
-    held.extend_from_slice(&buffer[..read]);
-    let mut rest = held.as_slice();
+    partial.extend_from_slice(&buffer[..read]);
+    let mut rest = partial.as_slice();
     let mut is_open = true;
     while let Some(frame) = next_frame(&mut rest) {
         if let FanFrame::Ping(payload) = frame {
             is_open &= stream.write_all(&client_frame(10, payload)).is_ok();
         }
         is_open &= !matches!(frame, FanFrame::Close(_));
-        heard(frame);
+        on_frame(frame);
     }
     let kept = rest.len();
-    held.drain(..held.len() - kept);
-    held.shrink_to_fit();
+    partial.drain(..partial.len() - kept);
+    partial.shrink_to_fit();
     is_open
 }

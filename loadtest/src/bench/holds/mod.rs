@@ -102,10 +102,10 @@ async fn measure(options: &HoldBenchOptions) -> anyhow::Result<HoldBenchFigures>
         });
         let (took, errors) = replayed.await??;
         // The replay did the same work only if it made the same number of keys.
-        let again = redis.command(0, &["DBSIZE"]).await?;
+        let replayed_keys = redis.command(0, &["DBSIZE"]).await?;
         ensure!(
-            again == keys && errors == 0,
-            "the replay had another result than the recorded run: {again:?} keys instead of {keys:?}, {errors} errors"
+            replayed_keys == keys && errors == 0,
+            "the replay had another result than the recorded run: {replayed_keys:?} keys instead of {keys:?}, {errors} errors"
         );
         bare.push(took.as_secs_f64());
     }
@@ -210,10 +210,10 @@ impl HoldExampleProcess {
             .kill_on_drop(true)
             .spawn()
             .context("booking's example could not be started")?;
-        let told = child.stderr.take().context("the example has no stderr")?;
+        let stderr = child.stderr.take().context("the example has no stderr")?;
         let mut taker = Self {
             child,
-            lines: BufReader::new(told).lines(),
+            lines: BufReader::new(stderr).lines(),
         };
         taker.line_after_prefix("opened").await?;
         Ok(taker)
@@ -221,25 +221,25 @@ impl HoldExampleProcess {
 
     /// Lets the example take its holds, and returns how many seconds that took.
     async fn run_takes(mut self) -> anyhow::Result<f64> {
-        let mut word = self
+        let mut stdin = self
             .child
             .stdin
             .take()
             .context("the example has no stdin")?;
-        word.write_all(b"go\n").await?;
+        stdin.write_all(b"go\n").await?;
         let took = self.line_after_prefix("took ").await?;
         Ok(took.parse()?)
     }
 
-    /// Reads lines until one begins with `word`, and returns the rest of that line.
-    async fn line_after_prefix(&mut self, word: &str) -> anyhow::Result<String> {
-        let mut told = String::new();
+    /// Reads lines until one begins with `prefix`, and returns the rest of that line.
+    async fn line_after_prefix(&mut self, prefix: &str) -> anyhow::Result<String> {
+        let mut output = String::new();
         while let Some(line) = self.lines.next_line().await? {
-            if let Some(rest) = line.strip_prefix(word) {
+            if let Some(rest) = line.strip_prefix(prefix) {
                 return Ok(rest.to_owned());
             }
-            told.push_str(&line);
+            output.push_str(&line);
         }
-        bail!("booking's example ended: {told}")
+        bail!("booking's example ended: {output}")
     }
 }

@@ -50,10 +50,10 @@ impl RedisRecordingProxy {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let port = listener.local_addr()?.port();
         let recorded = RecordedCommands::default();
-        let heard = recorded.clone();
+        let recording = recorded.clone();
         let accepting = tokio::spawn(async move {
             while let Ok((near, _)) = listener.accept().await {
-                tokio::spawn(forward_connection(near, redis, heard.clone()));
+                tokio::spawn(forward_connection(near, redis, recording.clone()));
             }
         });
         Ok(Self {
@@ -67,7 +67,7 @@ impl RedisRecordingProxy {
 async fn forward_connection(
     near: TcpStream,
     redis: u16,
-    heard: RecordedCommands,
+    recording: RecordedCommands,
 ) -> std::io::Result<()> {
     let far = TcpStream::connect(("127.0.0.1", redis)).await?;
     near.set_nodelay(true)?;
@@ -90,7 +90,7 @@ async fn forward_connection(
             at += length;
         }
         unread.drain(..at);
-        heard.commands.lock().append(&mut commands);
+        recording.commands.lock().append(&mut commands);
         to_far.write_all(&buffer[..read]).await?;
     }
 }

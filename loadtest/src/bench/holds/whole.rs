@@ -32,9 +32,9 @@ pub async fn holds_per_s() -> anyhow::Result<f64> {
     people::open_room(&http, key, &["night"], VISITORS).await?;
     let passes: Arc<[String]> = people::passes(&http, VISITORS).await?.into();
     let begun = Instant::now();
-    people::for_everybody(&http, VISITORS, move |http, who| {
+    people::for_everybody(&http, VISITORS, move |http, person| {
         let passes = Arc::clone(&passes);
-        async move { hold(&http, who, &passes[who]).await }
+        async move { hold(&http, person, &passes[person]).await }
     })
     .await?;
     let took = begun.elapsed();
@@ -43,8 +43,8 @@ pub async fn holds_per_s() -> anyhow::Result<f64> {
     Ok(VISITORS as f64 / took.as_secs_f64())
 }
 
-async fn hold(http: &LoadHttpClient, who: usize, pass: &str) -> anyhow::Result<()> {
+async fn hold(http: &LoadHttpClient, person: usize, pass: &str) -> anyhow::Result<()> {
     let call = LoadHttpCall::post("/v1/shows/night/holds", json!({"best": {"quantity": 2}}));
-    let call = call.bearer(pass).key(&format!("hold-{who}"));
-    people::granted(http, who, &call).await.map(drop)
+    let call = call.bearer(pass).key(&format!("hold-{person}"));
+    people::granted(http, person, &call).await.map(drop)
 }

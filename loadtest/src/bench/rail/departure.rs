@@ -33,15 +33,15 @@ impl RailBenchDeparture {
         date: Date,
     ) -> anyhow::Result<Self> {
         let call = LoadHttpCall::get(path(from, to, date));
-        let told = people::granted(http, 0, &call).await?;
-        let mut told = told.as_array().context("trips are a list")?.iter();
-        let own = told.find(|one| one["train"] == trip.train.as_str());
-        let own =
-            own.with_context(|| format!("{} does not run from {from} to {to}", trip.train))?;
+        let trips = people::granted(http, 0, &call).await?;
+        let mut trips = trips.as_array().context("trips are a list")?.iter();
+        let found = trips.find(|candidate| candidate["train"] == trip.train.as_str());
+        let found =
+            found.with_context(|| format!("{} does not run from {from} to {to}", trip.train))?;
         let cheapest = |classes: &Value| classes.as_array().and_then(|all| all.last().cloned());
-        let class = cheapest(&own["classes"]).context("a train has classes")?;
+        let class = cheapest(&found["classes"]).context("a train has classes")?;
         Ok(Self {
-            show: people::text(own, "show")?,
+            show: people::text(found, "show")?,
             from: from.to_owned(),
             to: to.to_owned(),
             date,
@@ -56,16 +56,16 @@ impl RailBenchDeparture {
     pub async fn hold(
         &self,
         http: &LoadHttpClient,
-        who: usize,
+        person: usize,
         pass: &str,
         key: &str,
     ) -> anyhow::Result<(String, Instant)> {
         let body =
             json!({"from": self.from, "to": self.to, "best": {"quantity": 1, "class": self.class}});
         let call = LoadHttpCall::post(format!("/v1/shows/{}/holds", self.show), body);
-        let answer = http.send(&call.bearer(pass).key(key), who).await;
+        let answer = http.send(&call.bearer(pass).key(key), person).await;
         let answer = answer.map_err(anyhow::Error::msg)?;
-        let done = Instant::now();
+        let answered_at = Instant::now();
         ensure!(
             answer.status == 201,
             "a seat of {} was refused ({}): {}",
@@ -73,7 +73,7 @@ impl RailBenchDeparture {
             answer.status,
             answer.json()
         );
-        Ok((people::text(&answer.json(), "hold")?, done))
+        Ok((people::text(&answer.json(), "hold")?, answered_at))
     }
 }
 
@@ -83,16 +83,19 @@ impl RailBenchDeparture {
 /// Where the release is refused, or no answer comes.
 pub async fn release_hold(
     http: &LoadHttpClient,
-    who: usize,
+    person: usize,
     pass: &str,
     hold: &str,
 ) -> anyhow::Result<()> {
-    let back = LoadHttpCall::new(Method::DELETE, format!("/v1/holds/{hold}")).bearer(pass);
-    let given = http.send(&back, who).await.map_err(anyhow::Error::msg)?;
+    let release = LoadHttpCall::new(Method::DELETE, format!("/v1/holds/{hold}")).bearer(pass);
+    let answer = http
+        .send(&release, person)
+        .await
+        .map_err(anyhow::Error::msg)?;
     ensure!(
-        given.is_ok(),
+        answer.is_ok(),
         "{hold} was not given back ({})",
-        given.status
+        answer.status
     );
     Ok(())
 }

@@ -58,13 +58,13 @@ pub async fn measure(
     let visitors = passes.len();
     let round = async |hot: bool, nth: u32| {
         let (others, per_s) = (OTHERS, EACH_PER_S * OTHERS as u32);
-        let each = lasting / ROUNDS;
+        let round_time = lasting / ROUNDS;
         let (http, passes, trains) = (http.clone(), Arc::clone(passes), Arc::clone(&trains));
-        let hold = move |number: usize, which: usize, who: usize| {
+        let hold = move |number: usize, train: usize, who: usize| {
             let (http, passes, trains) = (http.clone(), Arc::clone(&passes), Arc::clone(&trains));
-            let key = format!("{nth}-{which}-{number}");
+            let key = format!("{nth}-{train}-{number}");
             async move {
-                let (hold, done) = trains[which].hold(&http, who, &passes[who], &key).await?;
+                let (hold, done) = trains[train].hold(&http, who, &passes[who], &key).await?;
                 // The time to release the hold is not measured.
                 departure::release_hold(&http, who, &passes[who], &hold).await?;
                 Ok(done)
@@ -73,11 +73,11 @@ pub async fn measure(
         // The last train is the hot one. Half of the visitors ask only for this train, and the
         // other half never do.
         let half = visitors / 2;
-        let beside = pace::call_at_pace(per_s, each, |number| {
+        let beside = pace::call_at_pace(per_s, round_time, |number| {
             hold(number, number % others, number % half)
         });
         let rush = if hot { TIMES * EACH_PER_S } else { EACH_PER_S };
-        let rush = pace::call_at_pace(rush, each, |number| {
+        let rush = pace::call_at_pace(rush, round_time, |number| {
             hold(number, others, half + number % half)
         });
         tokio::try_join!(beside, rush)

@@ -51,11 +51,11 @@ pub async fn measure(
     lasting: Duration,
 ) -> anyhow::Result<AvailabilityFigures> {
     let mut dice = StdRng::seed_from_u64(SEED);
-    let held = hold_departures(http, passes, timetable, dates, &mut dice).await?;
+    let departures = hold_departures(http, passes, timetable, dates, &mut dice).await?;
     let mut look = |number: usize| {
         let path = if number.is_multiple_of(2) {
-            let one = &held[dice.random_range(0..held.len())];
-            departure::path(&one.from, &one.to, one.date)
+            let chosen = &departures[dice.random_range(0..departures.len())];
+            departure::path(&chosen.from, &chosen.to, chosen.date)
         } else {
             let (from, to) = timetable.stretch(&mut dice);
             departure::path(from, to, dates[dice.random_range(0..dates.len())])
@@ -64,14 +64,14 @@ pub async fn measure(
         let http = http.clone();
         async move {
             let answer = http.send(&call, number).await.map_err(anyhow::Error::msg)?;
-            let done = Instant::now();
+            let answered_at = Instant::now();
             ensure!(
                 answer.is_ok(),
                 "{} was refused ({})",
                 call.path,
                 answer.status
             );
-            Ok(done)
+            Ok(answered_at)
         }
     };
     // A first run opens the connections and fills the caches.
@@ -80,7 +80,7 @@ pub async fn measure(
     eprintln!("availability at {per_s}/s: p99 {:.2} ms", times.ms(99.0));
     Ok(AvailabilityFigures {
         per_s,
-        held_departures: held.len(),
+        held_departures: departures.len(),
         p50_ms: times.ms(50.0),
         p99_ms: times.ms(99.0),
         p99_max_ms: P99_MAX_MS,
@@ -96,15 +96,15 @@ async fn hold_departures(
     dice: &mut StdRng,
 ) -> anyhow::Result<Vec<RailBenchDeparture>> {
     let everyday: Vec<_> = timetable.everyday().collect();
-    let mut held = Vec::new();
+    let mut departures = Vec::new();
     for number in 0..HELD {
         let trip = everyday[dice.random_range(0..everyday.len())];
         let date = dates[dice.random_range(0..dates.len())];
-        let one = RailBenchDeparture::find(http, trip, trip.stretch(dice), date).await?;
-        let who = number % passes.len();
+        let found = RailBenchDeparture::find(http, trip, trip.stretch(dice), date).await?;
+        let person = number % passes.len();
         let key = format!("held-{number}");
-        one.hold(http, who, &passes[who], &key).await?;
-        held.push(one);
+        found.hold(http, person, &passes[person], &key).await?;
+        departures.push(found);
     }
-    Ok(held)
+    Ok(departures)
 }

@@ -108,26 +108,26 @@ async fn measure(options: &RailBenchOptions) -> anyhow::Result<RailBenchFigures>
         "{found} trips were found {:.2} s after the start",
         cold.as_secs_f64()
     );
-    let mut least = found;
+    let mut fewest = found;
     let dates: Vec<Date> = (FIRST_DAY..=LAST_DAY).map(day).collect();
     for date in &dates {
-        least = least.min(trips(&http, *date).await?.context("no answer")?);
+        fewest = fewest.min(trips(&http, *date).await?.context("no answer")?);
     }
-    let every = Duration::from_secs(options.for_s.into());
+    let time = Duration::from_secs(options.for_s.into());
     // Together these patterns cover every departure. A room does not accept the pattern `*` alone.
-    let all: Vec<String> = ('a'..='z')
+    let patterns: Vec<String> = ('a'..='z')
         .chain('0'..='9')
         .map(|begins| format!("{begins}*"))
         .collect();
-    let all: Vec<&str> = all.iter().map(String::as_str).collect();
-    people::open_room(&http, rig.promoter_key(), &all, VISITORS).await?;
+    let patterns: Vec<&str> = patterns.iter().map(String::as_str).collect();
+    people::open_room(&http, rig.promoter_key(), &patterns, VISITORS).await?;
     let passes = people::passes(&http, VISITORS).await?.into();
-    let look = look::measure(&http, &passes, &timetable, &dates, options.per_s, every).await?;
-    let hot = hot::measure(&http, &passes, &timetable, date, every).await?;
+    let look = look::measure(&http, &passes, &timetable, &dates, options.per_s, time).await?;
+    let hot = hot::measure(&http, &passes, &timetable, date, time).await?;
     rig.stop().await?;
     let held = import < IMPORT_MAX
         && cold < COLD_MAX
-        && least >= everyday_trips
+        && fewest >= everyday_trips
         && look.held()
         && hot.held();
     Ok(RailBenchFigures {
@@ -137,7 +137,7 @@ async fn measure(options: &RailBenchOptions) -> anyhow::Result<RailBenchFigures>
         import_s: import.as_secs_f64(),
         import_max_s: IMPORT_MAX.as_secs_f64(),
         everyday_trips,
-        found: least,
+        found: fewest,
         dates: dates.len(),
         cold_s: cold.as_secs_f64(),
         cold_max_s: COLD_MAX.as_secs_f64(),

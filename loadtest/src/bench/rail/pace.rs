@@ -56,21 +56,21 @@ pub async fn call_at_pace<F: Future<Output = anyhow::Result<Instant>> + Send + '
         let calling = call(number);
         running.spawn(async move {
             let started = Instant::now();
-            let done = calling.await?;
+            let answered_at = calling.await?;
             anyhow::Ok((
                 started.saturating_duration_since(due),
-                done.saturating_duration_since(due),
+                answered_at.saturating_duration_since(due),
             ))
         });
         number += 1;
-        while let Some(ended) = running.try_join_next() {
-            let (was_late, took) = ended??;
+        while let Some(result) = running.try_join_next() {
+            let (was_late, took) = result??;
             late.add(was_late);
             times.add(took);
         }
     }
-    while let Some(ended) = running.join_next().await {
-        let (was_late, took) = ended??;
+    while let Some(result) = running.join_next().await {
+        let (was_late, took) = result??;
         late.add(was_late);
         times.add(took);
     }
@@ -86,15 +86,15 @@ pub async fn call_at_pace<F: Future<Output = anyhow::Result<Instant>> + Send + '
 /// the timers of the runtime have a resolution of a millisecond. Their error would be part of the
 /// measured latencies.
 fn due_times(per_s: u32, lasting: Duration) -> mpsc::UnboundedReceiver<Instant> {
-    let (teller, dues) = mpsc::unbounded_channel();
+    let (due_sender, dues) = mpsc::unbounded_channel();
     let apart = Duration::from_secs(1) / per_s;
     std::thread::spawn(move || {
         let begun = Instant::now();
-        let all = (0_u32..).map(|number| apart * number);
-        for after in all.take_while(|after| *after < lasting) {
-            let due = begun + after;
+        let offsets = (0_u32..).map(|number| apart * number);
+        for offset in offsets.take_while(|offset| *offset < lasting) {
+            let due = begun + offset;
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
-            if teller.send(due).is_err() {
+            if due_sender.send(due).is_err() {
                 return;
             }
         }

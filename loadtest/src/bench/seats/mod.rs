@@ -69,7 +69,7 @@ async fn measure(options: &SeatBenchOptions) -> anyhow::Result<SeatBenchFigures>
     let rig = Rig::start(spec.map_err(anyhow::Error::msg)?).await?;
     let http = LoadHttpClient::new(&rig.urls());
     let shows: Vec<String> = (1..=options.shows).map(|n| format!("night-{n}")).collect();
-    let each = options.rows as usize * options.columns as usize;
+    let seats_per_show = options.rows as usize * options.columns as usize;
     let mut stages = vec![SeatBenchStage::read(&rig, "empty", Duration::ZERO).await?];
 
     let begun = Instant::now();
@@ -82,13 +82,13 @@ async fn measure(options: &SeatBenchOptions) -> anyhow::Result<SeatBenchFigures>
     for show in &shows {
         let free = opened.counts(show)[0];
         ensure!(
-            free == each,
-            "{show} has {free} free seats instead of {each}"
+            free == seats_per_show,
+            "{show} has {free} free seats instead of {seats_per_show}"
         );
     }
 
     let begun = Instant::now();
-    sale::sell_out(&http, rig.promoter_key(), &shows[0], each).await?;
+    sale::sell_out(&http, rig.promoter_key(), &shows[0], seats_per_show).await?;
     stages.push(SeatBenchStage::read(&rig, "one sold out", begun.elapsed()).await?);
 
     let begun = Instant::now();
@@ -96,29 +96,29 @@ async fn measure(options: &SeatBenchOptions) -> anyhow::Result<SeatBenchFigures>
     rig.revive(RigComponent::Booking(0)).await?;
     let before = stages::all_served(&http, &shows, &ServedSeats::default(), SERVED_WITHIN).await?;
     stages.push(SeatBenchStage::read(&rig, "booking started again", begun.elapsed()).await?);
-    is_as_sold(&before, &shows, each)?;
+    is_as_sold(&before, &shows, seats_per_show)?;
 
     let begun = Instant::now();
     stages::delete_show_keys(&rig, &shows[0]).await?;
     let sold_out = std::slice::from_ref(&shows[0]);
-    let one = stages::all_served(&http, sold_out, &before, SERVED_WITHIN).await?;
+    let rebuilt = stages::all_served(&http, sold_out, &before, SERVED_WITHIN).await?;
     let rebuild_one = begun.elapsed();
     stages.push(SeatBenchStage::read(&rig, "one lost and rebuilt", rebuild_one).await?);
-    is_as_sold(&one, sold_out, each)?;
+    is_as_sold(&rebuilt, sold_out, seats_per_show)?;
 
     let before = stages::all_served(&http, &shows, &ServedSeats::default(), SERVED_WITHIN).await?;
     let begun = Instant::now();
     rig.redis()?.flush_all().await?;
-    let all = stages::all_served(&http, &shows, &before, SERVED_WITHIN).await?;
+    let all_rebuilt = stages::all_served(&http, &shows, &before, SERVED_WITHIN).await?;
     let rebuild_all = begun.elapsed();
     stages.push(SeatBenchStage::read(&rig, "emptied and rebuilt", rebuild_all).await?);
-    is_as_sold(&all, &shows, each)?;
+    is_as_sold(&all_rebuilt, &shows, seats_per_show)?;
     rig.stop().await?;
 
     Ok(SeatBenchFigures {
         bench: "seats",
         shows: options.shows,
-        seats: u64::from(options.shows) * each as u64,
+        seats: u64::from(options.shows) * seats_per_show as u64,
         stages,
         rebuild_one_s: rebuild_one.as_secs_f64(),
         rebuild_all_s: rebuild_all.as_secs_f64(),
@@ -128,14 +128,14 @@ async fn measure(options: &SeatBenchOptions) -> anyhow::Result<SeatBenchFigures>
 }
 
 /// Checks that the first show is still sold out, and that all seats of the others are free.
-fn is_as_sold(seen: &ServedSeats, shows: &[String], each: usize) -> anyhow::Result<()> {
+fn is_as_sold(served: &ServedSeats, shows: &[String], seats_per_show: usize) -> anyhow::Result<()> {
     for (index, show) in shows.iter().enumerate() {
         let wanted = if index == 0 {
-            [0, 0, each]
+            [0, 0, seats_per_show]
         } else {
-            [each, 0, 0]
+            [seats_per_show, 0, 0]
         };
-        let [free, held, sold, _] = seen.counts(show);
+        let [free, held, sold, _] = served.counts(show);
         ensure!(
             [free, held, sold] == wanted,
             "{show} has {free} free, {held} held and {sold} sold seats, and should have {wanted:?}"

@@ -27,7 +27,7 @@ pub async fn sell_out(
     http: &LoadHttpClient,
     key: &str,
     show: &str,
-    each: usize,
+    seats_per_show: usize,
 ) -> anyhow::Result<()> {
     let map = LoadHttpCall::get(format!("/v1/shows/{show}/seatmap"));
     let map = people::granted(http, 0, &map).await?;
@@ -36,57 +36,57 @@ pub async fn sell_out(
         .context("a seat map without seats")?;
     let labels = seats.iter().map(|seat| people::text(seat, "label"));
     let labels: Arc<[String]> = labels.collect::<anyhow::Result<Vec<_>>>()?.into();
-    let parties = each.div_ceil(PARTY);
+    let parties = seats_per_show.div_ceil(PARTY);
     people::open_room(http, key, &[show], parties).await?;
     let passes: Arc<[String]> = people::passes(http, parties).await?.into();
     let show_of = show.to_owned();
-    people::for_everybody(http, parties, move |http, who| {
+    people::for_everybody(http, parties, move |http, person| {
         let (labels, passes, show) = (Arc::clone(&labels), Arc::clone(&passes), show_of.clone());
         async move {
-            let from = who * PARTY;
-            let seats = &labels[from..labels.len().min(from + PARTY)];
-            buy(&http, who, &passes[who], &show, seats).await
+            let first_seat = person * PARTY;
+            let seats = &labels[first_seat..labels.len().min(first_seat + PARTY)];
+            buy(&http, person, &passes[person], &show, seats).await
         }
     })
     .await?;
-    all_sold(http, show, each).await
+    all_sold(http, show, seats_per_show).await
 }
 
 async fn buy(
     http: &LoadHttpClient,
-    who: usize,
+    person: usize,
     pass: &str,
     show: &str,
     seats: &[String],
 ) -> anyhow::Result<()> {
     let hold = LoadHttpCall::post(format!("/v1/shows/{show}/holds"), json!({ "seats": seats }));
-    let hold = hold.bearer(pass).key(&format!("hold-{who}"));
-    let hold = people::text(&people::granted(http, who, &hold).await?, "hold")?;
+    let hold = hold.bearer(pass).key(&format!("hold-{person}"));
+    let hold = people::text(&people::granted(http, person, &hold).await?, "hold")?;
     let buyer = json!({"buyer": {"name": "A party", "email": "party@example.org"}});
     let order = LoadHttpCall::post(format!("/v1/holds/{hold}/order"), buyer);
-    let order = order.bearer(pass).key(&format!("order-{who}"));
-    let order = people::granted(http, who, &order).await?;
+    let order = order.bearer(pass).key(&format!("order-{person}"));
+    let order = people::granted(http, person, &order).await?;
     let payment = people::text(&order["payment"], "payment")?;
     let pay = LoadHttpCall::post(
         format!("/v1/sandbox/payments/{payment}"),
         json!({"outcome": "approve"}),
     );
-    people::granted(http, who, &pay).await.map(drop)
+    people::granted(http, person, &pay).await.map(drop)
 }
 
-async fn all_sold(http: &LoadHttpClient, show: &str, each: usize) -> anyhow::Result<()> {
+async fn all_sold(http: &LoadHttpClient, show: &str, seats_per_show: usize) -> anyhow::Result<()> {
     let begun = Instant::now();
     loop {
         let read = LoadHttpCall::get(format!("/v1/shows/{show}/seats"));
         let answer = http.send(&read, 0).await.map_err(anyhow::Error::msg)?;
         let seats = SwarmSeatSnapshot::read(&answer.body).context("the seats could not be read")?;
         let sold = seats.counts()[2];
-        if sold == each {
+        if sold == seats_per_show {
             return Ok(());
         }
         ensure!(
             begun.elapsed() < SOLD_WITHIN,
-            "{sold} of {each} seats of {show} are sold"
+            "{sold} of {seats_per_show} seats of {show} are sold"
         );
         tokio::time::sleep(LOOK_EVERY).await;
     }

@@ -101,24 +101,24 @@ pub async fn all_served(
     let mut asking = JoinSet::new();
     for show in shows {
         let (http, show) = (http.clone(), show.clone());
-        let after = before.incarnation(&show);
+        let incarnation_before = before.incarnation(&show);
         asking.spawn(async move {
-            let seats = served(&http, &show, after, within).await?;
+            let seats = served(&http, &show, incarnation_before, within).await?;
             anyhow::Ok((show, seats))
         });
     }
-    let mut seen = ServedSeats::default();
-    while let Some(asked) = asking.join_next().await {
-        let (show, seats) = asked??;
-        seen.0.insert(show, seats);
+    let mut all_seats = ServedSeats::default();
+    while let Some(result) = asking.join_next().await {
+        let (show, seats) = result??;
+        all_seats.0.insert(show, seats);
     }
-    Ok(seen)
+    Ok(all_seats)
 }
 
 async fn served(
     http: &LoadHttpClient,
     show: &str,
-    after: Option<u64>,
+    incarnation_before: Option<u64>,
     within: Duration,
 ) -> anyhow::Result<SwarmSeatSnapshot> {
     let begun = Instant::now();
@@ -128,7 +128,8 @@ async fn served(
         let answer = http.send(&call, 0).await.ok();
         let answer = answer.filter(|answer| answer.is_ok());
         let seats = answer.and_then(|answer| SwarmSeatSnapshot::read(&answer.body));
-        let later = |seats: &SwarmSeatSnapshot| Some(seats.version / INCARNATION) > after;
+        let later =
+            |seats: &SwarmSeatSnapshot| Some(seats.version / INCARNATION) > incarnation_before;
         if let Some(seats) = seats.filter(later) {
             return Ok(seats);
         }
@@ -148,10 +149,10 @@ async fn served(
 pub async fn delete_show_keys(rig: &Rig, show: &str) -> anyhow::Result<()> {
     let pattern = format!("*{{show:{show}}}*");
     let delete = ["EVAL", DELETE, "0", &pattern];
-    let lost = rig.redis()?.command(0, &delete).await?;
+    let deleted = rig.redis()?.command(0, &delete).await?;
     ensure!(
-        matches!(lost, RespReply::Int(1..)),
-        "no key of {show} was there to be lost: {lost:?}"
+        matches!(deleted, RespReply::Int(1..)),
+        "no key of {show} was there to be lost: {deleted:?}"
     );
     Ok(())
 }

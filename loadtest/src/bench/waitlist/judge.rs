@@ -9,7 +9,7 @@ use std::collections::HashMap;
 /// How long a party counts as present after it read its state, in milliseconds.
 const HERE_MS: i64 = 15_000;
 /// The longest time until the waitlist knows that a party has read its state, in milliseconds.
-const TOLD_WITHIN_MS: i64 = 4_000;
+const KNOWN_WITHIN_MS: i64 = 4_000;
 
 /// A span of time.
 #[derive(Debug, Clone, Copy)]
@@ -95,30 +95,30 @@ impl WaitlistBenchRun {
     /// many or too few seats.
     fn offered_twice(&self, judged: &mut WaitlistBenchReport) {
         let mut by_seat: HashMap<&str, Vec<(i64, i64, usize)>> = HashMap::new();
-        for (at, party) in self.parties.iter().enumerate() {
+        for (number, party) in self.parties.iter().enumerate() {
             for offer in &party.offers {
                 let until = match offer.fate {
                     WaitlistBenchFate::Lost => offer.until.min(self.kill.from),
                     WaitlistBenchFate::Ordered | WaitlistBenchFate::Passed => offer.until,
                 };
                 for seat in &offer.seats {
-                    let had = by_seat.entry(seat).or_default();
-                    had.push((offer.seen, until, at));
+                    let spans = by_seat.entry(seat).or_default();
+                    spans.push((offer.seen, until, number));
                 }
                 if offer.seats.len() != party.size as usize {
-                    let (got, size) = (offer.seats.len(), party.size);
-                    let told = format!("party {at} of {size} was offered {got} seats");
-                    judged.findings.push(told);
+                    let (offered, size) = (offer.seats.len(), party.size);
+                    let finding = format!("party {number} of {size} was offered {offered} seats");
+                    judged.findings.push(finding);
                 }
             }
         }
-        for (seat, mut had) in by_seat {
-            had.sort_unstable();
-            for pair in had.windows(2) {
+        for (seat, mut spans) in by_seat {
+            spans.sort_unstable();
+            for pair in spans.windows(2) {
                 if pair[1].0 < pair[0].1 {
                     let (one, other) = (pair[0].2, pair[1].2);
-                    let told = format!("{seat} was party {one}'s and party {other}'s at one time");
-                    judged.findings.push(told);
+                    let text = format!("{seat} was party {one}'s and party {other}'s at one time");
+                    judged.findings.push(text);
                 }
             }
         }
@@ -128,68 +128,69 @@ impl WaitlistBenchRun {
     /// although this party came first, was present and wanted no more seats. Also counts the
     /// choices.
     fn passed_over(&self, judged: &mut WaitlistBenchReport) {
-        for (at, party) in self.parties.iter().enumerate() {
+        for (number, party) in self.parties.iter().enumerate() {
             for offer in &party.offers {
                 let made = offer.made;
-                let moved = party.last_passed_before(made);
+                let passed_ms = party.last_passed_before(made);
                 let waits = |other: &usize| {
-                    let of = &self.parties[*other];
-                    *other != at && of.size <= party.size && self.surely_waits(of, offer)
+                    let rival = &self.parties[*other];
+                    *other != number && rival.size <= party.size && self.surely_waits(rival, offer)
                 };
-                let before = |other: &usize| match moved {
+                let comes_before = |other: &usize| match passed_ms {
                     // Everybody who had joined by then comes before this party.
-                    Some(moved) => self.parties[*other].joined < moved,
-                    None => *other < at,
+                    Some(passed_ms) => self.parties[*other].joined < passed_ms,
+                    None => *other < number,
                 };
                 let waiting: Vec<usize> = (0..self.parties.len()).filter(waits).collect();
-                if let Some(first) = waiting.iter().find(|other| before(other)) {
+                if let Some(first_waiting) = waiting.iter().find(|other| comes_before(other)) {
                     let after_s = (made - self.kill.from) as f64 / 1e3;
-                    let told = format!(
-                        "party {first} was passed over for party {at}, {after_s:.1} s from the kill"
+                    let finding = format!(
+                        "party {first_waiting} was passed over for party {number}, {after_s:.1} s from the kill"
                     );
-                    judged.findings.push(told);
+                    judged.findings.push(finding);
                 }
-                judged.choices += usize::from(waiting.iter().any(|other| !before(other)));
+                judged.choices += usize::from(waiting.iter().any(|other| !comes_before(other)));
             }
         }
     }
 
     /// Returns whether a party certainly waited and was present when another party's offer was
     /// made. Returns false if the party had got an offer by then, unless the kill lost that offer.
-    fn surely_waits(&self, party: &WaitlistBenchParty, others: &WaitlistBenchOffer) -> bool {
-        let at = others.made;
-        let in_line = party.joined < at && party.left.is_none_or(|left| left > at);
-        let lost = |offer: &WaitlistBenchOffer| {
-            offer.fate == WaitlistBenchFate::Lost && self.kill.from <= at
+    fn surely_waits(&self, party: &WaitlistBenchParty, offer: &WaitlistBenchOffer) -> bool {
+        let made = offer.made;
+        let in_line = party.joined < made && party.left.is_none_or(|left| left > made);
+        let is_lost = |offer: &WaitlistBenchOffer| {
+            offer.fate == WaitlistBenchFate::Lost && self.kill.from <= made
         };
-        let has_had = party
+        let had_offer = party
             .offers
             .iter()
-            .any(|offer| offer.made <= at && !lost(offer));
-        let seen = |look: &WaitlistBenchSpan| {
-            let told = look.to + TOLD_WITHIN_MS;
+            .any(|offer| offer.made <= made && !is_lost(offer));
+        let proves_presence = |look: &WaitlistBenchSpan| {
+            let known_ms = look.to + KNOWN_WITHIN_MS;
             // A read that the killed process had not stored yet was lost.
-            let forgotten = (look.from..=told).contains(&self.kill.from);
-            told < at && look.from + HERE_MS > at && !forgotten
+            let forgotten = (look.from..=known_ms).contains(&self.kill.from);
+            known_ms < made && look.from + HERE_MS > made && !forgotten
         };
         // Perhaps the waitlist made an offer to this party, too, and the kill lost it before the
         // party saw it. If the party read its state after the other party saw its offer and before
         // the kill, there was no such offer.
-        let looked = |look: &WaitlistBenchSpan| look.from > others.seen && look.to < self.kill.from;
-        let is_sure = at >= self.kill.from || party.looks.iter().any(looked);
-        in_line && !has_had && is_sure && party.looks.iter().any(seen)
+        let saw_none =
+            |look: &WaitlistBenchSpan| look.from > offer.seen && look.to < self.kill.from;
+        let is_sure = made >= self.kill.from || party.looks.iter().any(saw_none);
+        in_line && !had_offer && is_sure && party.looks.iter().any(proves_presence)
     }
 
     /// Finds parties that lost an offer with the killed process, if offers survive the kill.
     fn judge_lost_offers(&self, judged: &mut WaitlistBenchReport) {
-        for (at, party) in self.parties.iter().enumerate() {
-            let mut lost = party
+        for (number, party) in self.parties.iter().enumerate() {
+            let mut lost_offers = party
                 .offers
                 .iter()
                 .filter(|offer| offer.fate == WaitlistBenchFate::Lost);
-            if let Some(offer) = lost.next().filter(|_| self.outlives) {
-                let told = format!("party {at} lost its offer of {:?}", offer.seats);
-                judged.findings.push(told);
+            if let Some(offer) = lost_offers.next().filter(|_| self.outlives) {
+                let finding = format!("party {number} lost its offer of {:?}", offer.seats);
+                judged.findings.push(finding);
             }
         }
     }
@@ -198,14 +199,14 @@ impl WaitlistBenchRun {
     /// offer came after the kill.
     pub fn stood_still_ms(&self) -> Option<i64> {
         let offers = self.parties.iter().flat_map(|party| &party.offers);
-        let after = offers.map(|offer| offer.made - self.kill.from);
-        after.filter(|after| *after >= 0).min()
+        let after_ms = offers.map(|offer| offer.made - self.kill.from);
+        after_ms.filter(|after_ms| *after_ms >= 0).min()
     }
 
     /// Finds parties whose waiting did not end as expected. It must end as `left` if the party
     /// left, and otherwise as `taken`.
     fn forgotten(&self, judged: &mut WaitlistBenchReport) {
-        for (at, party) in self.parties.iter().enumerate() {
+        for (number, party) in self.parties.iter().enumerate() {
             let expected = if party.left.is_some() {
                 "left"
             } else {
@@ -213,9 +214,9 @@ impl WaitlistBenchRun {
             };
             if party.end.as_deref() != Some(expected) {
                 let end = party.end.as_deref().unwrap_or("never");
-                let told =
-                    format!("the waiting of party {at} ended as \"{end}\", not \"{expected}\"");
-                judged.findings.push(told);
+                let finding =
+                    format!("the waiting of party {number} ended as \"{end}\", not \"{expected}\"");
+                judged.findings.push(finding);
             }
         }
     }

@@ -48,7 +48,7 @@ pub async fn kill_serving_process(
     let begun = Instant::now();
     let enough = || served.load(Ordering::SeqCst) * 100 >= parties * KILLED_AT_PCT;
     until(begun, async || Ok(enough().then_some(()))).await?;
-    let part = who_serves(rig, begun).await?;
+    let part = serving_process(rig, begun).await?;
     let (after, from) = (served.load(Ordering::SeqCst), now_ms());
     rig.kill(part).await?;
     rig.revive(part).await?;
@@ -63,29 +63,29 @@ pub async fn kill_serving_process(
 
 /// Returns the process that serves the waitlist. Only one process serves it at a time, and only its
 /// count of offers grows.
-async fn who_serves(rig: &Rig, begun: Instant) -> anyhow::Result<RigComponent> {
-    let might: Vec<RigComponent> = match (target(rig.spec()), rig.spec()) {
+async fn serving_process(rig: &Rig, begun: Instant) -> anyhow::Result<RigComponent> {
+    let candidates: Vec<RigComponent> = match (target(rig.spec()), rig.spec()) {
         (KillTarget::Booking, spec) => (0..spec.bookings).map(RigComponent::Booking).collect(),
         (_, spec) => (0..spec.gateways).map(RigComponent::Gateway).collect(),
     };
-    if let [only] = might[..] {
+    if let [only] = candidates[..] {
         return Ok(only);
     }
-    let mut before = offers(rig, &might).await?;
+    let mut offers_before = offers(rig, &candidates).await?;
     until(begun, async || {
-        let now = offers(rig, &might).await?;
-        let mut pairs = might.iter().zip(before.iter().zip(&now));
-        let grown = pairs.find(|(_, (before, now))| before < now);
+        let now = offers(rig, &candidates).await?;
+        let mut pairs = candidates.iter().zip(offers_before.iter().zip(&now));
+        let grown = pairs.find(|(_, (offers_before, now))| offers_before < now);
         let grown = grown.map(|(part, _)| *part);
-        before = now;
+        offers_before = now;
         Ok(grown)
     })
     .await
 }
 
-async fn offers(rig: &Rig, of: &[RigComponent]) -> anyhow::Result<Vec<f64>> {
+async fn offers(rig: &Rig, parts: &[RigComponent]) -> anyhow::Result<Vec<f64>> {
     let mut offers = Vec::new();
-    for part in of {
+    for part in parts {
         offers.push(rig.counted(*part, OFFERS).await?);
     }
     Ok(offers)

@@ -38,7 +38,7 @@ const SERVED_WITHIN: Duration = Duration::from_secs(175);
 /// The longest time until all seats are free, after all parties are served.
 const FREE_WITHIN: Duration = Duration::from_secs(120);
 /// The most findings that are printed.
-const TOLD_MAX: usize = 10;
+const PRINTED_MAX: usize = 10;
 
 #[derive(clap::Args)]
 pub struct WaitlistBenchOptions {
@@ -120,7 +120,7 @@ async fn measure(options: &WaitlistBenchOptions) -> anyhow::Result<WaitlistBench
     let judged = judge(&run);
     let mut findings = judged.findings;
     findings.extend(still_held(&http, seats).await?);
-    for finding in findings.iter().take(TOLD_MAX) {
+    for finding in findings.iter().take(PRINTED_MAX) {
         eprintln!("{finding}");
     }
     if !findings.is_empty() {
@@ -144,19 +144,20 @@ impl WaitlistBenchFigures {
     /// Computes the figures that follow from what the parties saw.
     fn count_parties(run: &WaitlistBenchRun) -> Self {
         let offers: Vec<_> = run.parties.iter().flat_map(|party| &party.offers).collect();
-        let of = |fate: WaitlistBenchFate| offers.iter().filter(|offer| offer.fate == fate).count();
-        let ended = |word: &str| {
+        let with_fate =
+            |fate: WaitlistBenchFate| offers.iter().filter(|offer| offer.fate == fate).count();
+        let ended_as = |reason: &str| {
             let ends = run.parties.iter().filter_map(|party| party.end.as_deref());
-            ends.filter(|end| *end == word).count()
+            ends.filter(|end| *end == reason).count()
         };
         Self {
             bench: "waitlist",
             parties: run.parties.len(),
-            served: ended("taken"),
-            left: ended("left"),
+            served: ended_as("taken"),
+            left: ended_as("left"),
             offers: offers.len(),
-            passed: of(WaitlistBenchFate::Passed),
-            lost: of(WaitlistBenchFate::Lost),
+            passed: with_fate(WaitlistBenchFate::Passed),
+            lost: with_fate(WaitlistBenchFate::Lost),
             stood_still_ms: run.stood_still_ms(),
             ..Self::default()
         }
@@ -179,24 +180,28 @@ async fn open(rig: &Rig, http: &LoadHttpClient, rows: u32, visitors: usize) -> a
 struct WaitlistBenchBasket {
     hold: String,
     pass: String,
-    who: usize,
+    visitor: usize,
 }
 
-/// Holds all seats in baskets of the crowd. `first` is the number of the first visitor of the
-/// crowd.
+/// Holds all seats in baskets of the crowd. `first_visitor` is the number of the first visitor of
+/// the crowd.
 async fn fill(
     http: &LoadHttpClient,
     passes: &[String],
-    first: usize,
+    first_visitor: usize,
 ) -> anyhow::Result<Vec<WaitlistBenchBasket>> {
     let mut baskets = Vec::new();
-    for (who, pass) in (first..).zip(passes) {
+    for (visitor, pass) in (first_visitor..).zip(passes) {
         let best = json!({"best": {"quantity": BASKET}});
         let call = LoadHttpCall::post(format!("/v1/shows/{SHOW}/holds"), best);
-        let call = call.bearer(pass).key(&format!("crowd-{who}"));
-        let hold = people::text(&people::granted(http, who, &call).await?, "hold")?;
+        let call = call.bearer(pass).key(&format!("crowd-{visitor}"));
+        let hold = people::text(&people::granted(http, visitor, &call).await?, "hold")?;
         let pass = pass.clone();
-        baskets.push(WaitlistBenchBasket { hold, pass, who });
+        baskets.push(WaitlistBenchBasket {
+            hold,
+            pass,
+            visitor,
+        });
     }
     Ok(baskets)
 }
@@ -208,12 +213,12 @@ async fn give_some_back(
 ) -> anyhow::Result<()> {
     let mut dice = StdRng::seed_from_u64(baskets.len() as u64);
     for basket in baskets.into_iter().step_by(2) {
-        let after = dice.random_range(0..HOLD_S * 10);
-        tokio::time::sleep(Duration::from_millis(after)).await;
+        let after_ms = dice.random_range(0..HOLD_S * 10);
+        tokio::time::sleep(Duration::from_millis(after_ms)).await;
         let path = format!("/v1/holds/{}", basket.hold);
-        let back = LoadHttpCall::new(Method::DELETE, path).bearer(&basket.pass);
+        let release = LoadHttpCall::new(Method::DELETE, path).bearer(&basket.pass);
         // The release fails if the basket has lapsed or was lost with the killed process.
-        drop(http.send(&back, basket.who).await);
+        drop(http.send(&release, basket.visitor).await);
     }
     Ok(())
 }
@@ -227,20 +232,20 @@ async fn line_up(
     served: &Arc<AtomicUsize>,
 ) -> anyhow::Result<WaitlistPartyTasks> {
     let mut visits = WaitlistPartyTasks::new();
-    for (who, pass) in passes.iter().enumerate() {
+    for (number, pass) in passes.iter().enumerate() {
         let visit = WaitlistPartyClient {
             http: http.clone(),
-            who,
+            number,
             pass: pass.clone(),
             show: SHOW,
-            way: WaitlistPartyPlan::for_party(who, passes.len()),
+            way: WaitlistPartyPlan::for_party(number, passes.len()),
             served: Arc::clone(served),
         };
-        let size = 1 + (who * 7 % BASKET as usize) as u32;
+        let size = 1 + (number * 7 % BASKET as usize) as u32;
         let mut party = visit.join(size).await?;
         visits.spawn(async move {
             let waited = visit.wait(&mut party).await;
-            (who, waited.map(|()| party))
+            (number, waited.map(|()| party))
         });
     }
     Ok(visits)
@@ -251,11 +256,11 @@ async fn collect_parties(
     mut visits: WaitlistPartyTasks,
 ) -> anyhow::Result<Vec<WaitlistBenchParty>> {
     let mut parties = Vec::new();
-    while let Some(ended) = visits.join_next().await {
-        let (who, party) = ended?;
-        parties.push((who, party.with_context(|| format!("party {who}"))?));
+    while let Some(result) = visits.join_next().await {
+        let (number, party) = result?;
+        parties.push((number, party.with_context(|| format!("party {number}"))?));
     }
-    parties.sort_by_key(|(who, _)| *who);
+    parties.sort_by_key(|(number, _)| *number);
     Ok(parties.into_iter().map(|(_, party)| party).collect())
 }
 
@@ -265,15 +270,16 @@ async fn still_held(http: &LoadHttpClient, seats: u32) -> anyhow::Result<Option<
     let begun = Instant::now();
     loop {
         let answer = http.send(&read, 0).await.map_err(anyhow::Error::msg)?;
-        let shown = SwarmSeatSnapshot::read(&answer.body).context("the seats could not be read")?;
-        let free = shown.counts()[0];
+        let snapshot =
+            SwarmSeatSnapshot::read(&answer.body).context("the seats could not be read")?;
+        let free = snapshot.counts()[0];
         if free == seats as usize {
             return Ok(None);
         }
         if begun.elapsed() > FREE_WITHIN {
-            let told =
+            let finding =
                 format!("only {free} of {seats} seats are free, although no party holds any");
-            return Ok(Some(told));
+            return Ok(Some(finding));
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }

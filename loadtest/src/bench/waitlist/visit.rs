@@ -62,7 +62,7 @@ impl WaitlistPartyPlan {
 /// The settings and connections of a party.
 pub struct WaitlistPartyClient {
     pub http: LoadHttpClient,
-    pub who: usize,
+    pub number: usize,
     pub pass: String,
     pub show: &'static str,
     pub way: WaitlistPartyPlan,
@@ -89,7 +89,7 @@ impl WaitlistPartyClient {
     /// Where the join is refused.
     pub async fn join(&self, size: u32) -> anyhow::Result<WaitlistBenchParty> {
         let call = LoadHttpCall::post(self.list(), json!({ "quantity": size }));
-        let key = format!("join-{}", self.who);
+        let key = format!("join-{}", self.number);
         self.ask(call.key(&key), &[200, 201]).await?;
         Ok(WaitlistBenchParty {
             size,
@@ -106,8 +106,9 @@ impl WaitlistPartyClient {
     /// # Errors
     /// Where the server gives an unexpected answer.
     pub async fn wait(&self, party: &mut WaitlistBenchParty) -> anyhow::Result<()> {
-        let mut dice = StdRng::seed_from_u64(self.who as u64);
-        let mut goes = (self.way == WaitlistPartyPlan::Goes).then(|| dice.random_range(1..4));
+        let mut dice = StdRng::seed_from_u64(self.number as u64);
+        let mut looks_until_away =
+            (self.way == WaitlistPartyPlan::Goes).then(|| dice.random_range(1..4));
         loop {
             let from = now_ms();
             let state_document = self
@@ -123,10 +124,10 @@ impl WaitlistPartyClient {
                     return Ok(());
                 }
                 Some("offered") => {
-                    let known = party.offers.last().map(|offer| offer.made);
+                    let last_made = party.offers.last().map(|offer| offer.made);
                     let offer = offer(&state_document["offer"], look.to)?;
                     // A party that ignores its offer reads the same offer again and again.
-                    if known.is_none_or(|known| known < offer.made) {
+                    if last_made.is_none_or(|last_made| last_made < offer.made) {
                         let hold = text(&state_document["offer"], "hold")?;
                         self.answer(party, offer, &hold, &mut dice).await?;
                     }
@@ -138,9 +139,9 @@ impl WaitlistPartyClient {
                 }
                 _ => {}
             }
-            match &mut goes {
+            match &mut looks_until_away {
                 Some(0) => {
-                    goes = None;
+                    looks_until_away = None;
                     pause(&mut dice, AWAY_MS).await;
                 }
                 Some(left) => *left -= 1,
@@ -168,9 +169,9 @@ impl WaitlistPartyClient {
             }
             way => {
                 pause(dice, THINKS_MS).await;
-                let asked = now_ms();
+                let asked_ms = now_ms();
                 match self.order(hold).await? {
-                    PartyOrderResult::Gone => offer.until = asked,
+                    PartyOrderResult::Gone => offer.until = asked_ms,
                     PartyOrderResult::Made(order) => {
                         self.served.fetch_add(1, Ordering::SeqCst);
                         offer.fate = WaitlistBenchFate::Ordered;
@@ -205,7 +206,7 @@ impl WaitlistPartyClient {
     async fn ask(&self, call: LoadHttpCall, expected: &[u16]) -> anyhow::Result<LoadHttpAnswer> {
         let call = call.bearer(&self.pass);
         loop {
-            if let Ok(answer) = self.http.send(&call, self.who).await {
+            if let Ok(answer) = self.http.send(&call, self.number).await {
                 if expected.contains(&answer.status) {
                     return Ok(answer);
                 }
@@ -222,15 +223,15 @@ impl WaitlistPartyClient {
 /// Sets the fate of the last offer from the server's answer. If a party declined or ignored the
 /// offer just before a kill, only the server knows whether it stored that. If the server did not
 /// store it, the party still comes before those who joined later.
-fn set_last_fate(party: &mut WaitlistBenchParty, stands: &Value) {
-    let Some((last, before)) = party.offers.split_last_mut() else {
+fn set_last_fate(party: &mut WaitlistBenchParty, state_document: &Value) {
+    let Some((last, earlier)) = party.offers.split_last_mut() else {
         return;
     };
-    let before = before
+    let earlier = earlier
         .iter()
         .filter(|offer| offer.fate == WaitlistBenchFate::Passed);
     if last.fate != WaitlistBenchFate::Ordered {
-        let passed = stands["missed"].as_u64() > Some(before.count() as u64);
+        let passed = state_document["missed"].as_u64() > Some(earlier.count() as u64);
         last.fate = if passed {
             WaitlistBenchFate::Passed
         } else {
@@ -241,10 +242,10 @@ fn set_last_fate(party: &mut WaitlistBenchParty, stands: &Value) {
 
 /// Reads an offer from the server's answer. Until more is known, the offer ends when it runs out,
 /// and its fate is `Lost`.
-fn offer(told: &Value, seen: i64) -> anyhow::Result<WaitlistBenchOffer> {
-    let seats = told["seats"].as_array().context("an offer has seats")?;
+fn offer(document: &Value, seen: i64) -> anyhow::Result<WaitlistBenchOffer> {
+    let seats = document["seats"].as_array().context("an offer has seats")?;
     let seats = seats.iter().filter_map(|seat| seat.as_str());
-    let expires: Timestamp = text(told, "expires_at")?.parse()?;
+    let expires: Timestamp = text(document, "expires_at")?.parse()?;
     let expires = expires.as_millisecond();
     Ok(WaitlistBenchOffer {
         seats: seats.map(str::to_owned).collect(),

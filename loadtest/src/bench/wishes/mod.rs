@@ -87,11 +87,11 @@ pub fn run(options: &WishBenchOptions) -> anyhow::Result<BenchOutcome> {
 
 /// Simulates sales of a kind, and adds up the odds that were told and what came true.
 fn told_odds(
-    first: u64,
+    first_seed: u64,
     count: u32,
     sale_of: impl Fn(u64) -> PlannedSale + Sync,
 ) -> Vec<ToldOddsBin> {
-    let outcomes = seeds::each_seed(first, count, |seed| {
+    let outcomes = seeds::each_seed(first_seed, count, |seed| {
         fairgate_simulation::simulate(&sale_of(seed), seed).wishes_told
     });
     let mut bins = [ToldOddsBin::default(); BINS];
@@ -101,13 +101,14 @@ fn told_odds(
         bin.told += told.told * told.visitors as f64;
         bin.came_true += told.came_true * told.visitors as f64;
     }
-    let told = bins.into_iter().filter(|bin| bin.visitors > 0);
-    told.map(|bin| ToldOddsBin {
-        told: bin.told / bin.visitors as f64,
-        came_true: bin.came_true / bin.visitors as f64,
-        ..bin
-    })
-    .collect()
+    let filled_bins = bins.into_iter().filter(|bin| bin.visitors > 0);
+    filled_bins
+        .map(|bin| ToldOddsBin {
+            told: bin.told / bin.visitors as f64,
+            came_true: bin.came_true / bin.visitors as f64,
+            ..bin
+        })
+        .collect()
 }
 
 fn is_judged(bin: &&ToldOddsBin) -> bool {
@@ -143,14 +144,14 @@ impl report::BenchFigures for WishBenchFigures {
     }
 
     fn lines(&self) -> Vec<String> {
-        let first = format!(
+        let headline = format!(
             "odds of wishes in {} sales of each kind; wrong by at most {:.0} points if at least {} visitors were told them",
             self.seeds,
             self.off_max * 100.0,
             self.judged_from
         );
         let kinds = self.kinds.iter().flat_map(KindFigures::lines);
-        std::iter::once(first).chain(kinds).collect()
+        std::iter::once(headline).chain(kinds).collect()
     }
 }
 

@@ -49,9 +49,9 @@ impl Prices {
     /// # Errors
     /// What is wrong with the file.
     pub fn read(path: &Path) -> Result<Self, String> {
-        let told = |fault: String| format!("{} has no prices: {fault}", path.display());
-        let text = std::fs::read_to_string(path).map_err(|error| told(error.to_string()))?;
-        Self::from_text(&text).map_err(told)
+        let message = |fault: String| format!("{} has no prices: {fault}", path.display());
+        let text = std::fs::read_to_string(path).map_err(|error| message(error.to_string()))?;
+        Self::from_text(&text).map_err(message)
     }
 
     fn from_text(text: &str) -> Result<Self, String> {

@@ -159,8 +159,8 @@ fn seconds(seen: &SwarmMeasurements, conditions: &RunConditions) -> Vec<RunSecon
 fn odds(seen: &SwarmMeasurements) -> Vec<OddsBin> {
     let mut bins = [OddsBin::default(); BINS];
     for person in &seen.people {
-        let told = person.told.and_then(|told| told.odds);
-        let (Some(told), Some(came)) = (told, came_true(person, &seen.free)) else {
+        let odds = person.told.and_then(|estimate| estimate.odds);
+        let (Some(odds), Some(came)) = (odds, came_true(person, &seen.free)) else {
             continue;
         };
         #[expect(
@@ -169,18 +169,19 @@ fn odds(seen: &SwarmMeasurements) -> Vec<OddsBin> {
             clippy::cast_precision_loss,
             reason = "clamped to one of ten bins"
         )]
-        let bin = (told * BINS as f64).clamp(0.0, BINS as f64 - 1.0) as usize;
+        let bin = (odds * BINS as f64).clamp(0.0, BINS as f64 - 1.0) as usize;
         bins[bin].visitors += 1;
-        bins[bin].told += told;
+        bins[bin].told += odds;
         bins[bin].came_true += f64::from(u8::from(came));
     }
-    let told = bins.into_iter().filter(|bin| bin.visitors > 0);
-    told.map(|bin| OddsBin {
-        told: bin.told / f64::from(bin.visitors),
-        came_true: bin.came_true / f64::from(bin.visitors),
-        ..bin
-    })
-    .collect()
+    let filled_bins = bins.into_iter().filter(|bin| bin.visitors > 0);
+    filled_bins
+        .map(|bin| OddsBin {
+            told: bin.told / f64::from(bin.visitors),
+            came_true: bin.came_true / f64::from(bin.visitors),
+            ..bin
+        })
+        .collect()
 }
 
 fn fairness(people: &[VisitorFigures], start_ms: f64) -> Vec<EnteredVisitor> {

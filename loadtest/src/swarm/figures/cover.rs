@@ -35,8 +35,8 @@ pub fn figures(
         return;
     };
     let counter = |at: f64| {
-        let told = released.partition_point(|(when, _)| *when <= at);
-        told.checked_sub(1).map_or(0, |last| released[last].1)
+        let count = released.partition_point(|(when, _)| *when <= at);
+        count.checked_sub(1).map_or(0, |last| released[last].1)
     };
     let (mut called, mut seconds) = (0, 0.0);
     for span in &spans {

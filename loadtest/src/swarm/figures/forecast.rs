@@ -22,13 +22,13 @@ pub fn made(report: &Value, draw_ms: f64) -> Vec<MadeForecast> {
     let earlier = report["earlier_forecasts"].as_array();
     let made = earlier.into_iter().flatten().filter_map(|forecast| {
         let after_s = |time: &Value| Some((at_ms(time)? - draw_ms) / 1e3);
-        let told = &forecast["sold_out_at"];
+        let percentiles = &forecast["sold_out_at"];
         Some(MadeForecast {
             made_s: after_s(&forecast["made_at"])?,
             sold_out_s: [
-                after_s(&told["p10"])?,
-                after_s(&told["p50"])?,
-                after_s(&told["p90"])?,
+                after_s(&percentiles["p10"])?,
+                after_s(&percentiles["p50"])?,
+                after_s(&percentiles["p90"])?,
             ],
         })
     });
@@ -48,8 +48,10 @@ pub fn figures(
         return;
     };
     let length_s = (sold_ms - draw_ms) / 1e3;
-    let told = made(report, draw_ms).into_iter();
-    let newest = told.take_while(|one| one.made_s <= length_s / 2.0).last();
+    let forecasts = made(report, draw_ms).into_iter();
+    let newest = forecasts
+        .take_while(|one| one.made_s <= length_s / 2.0)
+        .last();
     if let Some(newest) = newest {
         let off = (newest.sold_out_s[1] - length_s).abs() / length_s;
         into.insert("forecast_off_at_half".into(), off);

@@ -48,8 +48,13 @@ pub fn figures(
 /// false. Returns `None` if there was no estimate, or if the visitor was gone before the estimated
 /// time without having been called.
 fn wait_held(person: &VisitorFigures, end_ms: f64, upper: bool) -> Option<bool> {
-    let told = person.told?;
-    let bound_ms = told.at_ms + if upper { told.p90_s } else { told.p50_s }? * 1e3;
+    let estimate = person.told?;
+    let bound_ms = estimate.at_ms
+        + if upper {
+            estimate.p90_s
+        } else {
+            estimate.p50_s
+        }? * 1e3;
     if let Some(called) = person.called_ms {
         return Some(called <= bound_ms);
     }
@@ -79,20 +84,20 @@ pub(super) fn came_true(person: &VisitorFigures, free: &[(f64, u64)]) -> Option<
 /// bins of odds.
 fn odds_error(odds: &[(f64, bool)]) -> Option<f64> {
     let mut bins = [(0_u32, 0.0, 0.0); 10];
-    for (told, came) in odds {
+    for (chance, came) in odds {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "clamped to one of ten bins"
         )]
-        let bin = (told * 10.0).floor().clamp(0.0, 9.0) as usize;
+        let bin = (chance * 10.0).floor().clamp(0.0, 9.0) as usize;
         bins[bin].0 += 1;
-        bins[bin].1 += told;
+        bins[bin].1 += chance;
         bins[bin].2 += f64::from(u8::from(*came));
     }
     bins.into_iter()
         .filter(|(count, _, _)| *count >= BIN_MIN)
-        .map(|(count, told, came)| ((told - came) / f64::from(count)).abs())
+        .map(|(count, chances, came)| ((chances - came) / f64::from(count)).abs())
         .max_by(f64::total_cmp)
 }
 

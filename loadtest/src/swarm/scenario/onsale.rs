@@ -172,10 +172,10 @@ impl ScenarioOnsale {
     /// Returns the largest value of a field over all shows, in seconds. For a show without the
     /// field, uses `default`. Returns 0 if there are no shows.
     pub fn longest_s(&self, field: &str, default: f64) -> f64 {
-        let of = |(_, show): &(String, Map<String, Value>)| {
+        let value = |(_, show): &(String, Map<String, Value>)| {
             show.get(field).and_then(Value::as_f64).unwrap_or(default)
         };
-        self.shows.iter().map(of).fold(0.0, f64::max)
+        self.shows.iter().map(value).fold(0.0, f64::max)
     }
 
     /// Returns the documents of the room and of each show as JSON, with the times of a run that
@@ -288,15 +288,15 @@ fn relative_s(text: &str) -> Option<Result<f64, String>> {
 }
 
 fn resolved(document: &Map<String, Value>, start: Timestamp) -> Value {
-    let one = |(field, value): (&String, &Value)| {
+    let resolved_field = |(field, value): (&String, &Value)| {
         let at = value.as_str().and_then(relative_s).and_then(Result::ok);
-        let shown = at.map(|seconds| start + SignedDuration::from_secs_f64(seconds));
+        let time = at.map(|seconds| start + SignedDuration::from_secs_f64(seconds));
         (
             field.clone(),
-            shown.map_or_else(|| value.clone(), |at| json!(at.to_string())),
+            time.map_or_else(|| value.clone(), |at| json!(at.to_string())),
         )
     };
-    Value::Object(document.iter().map(one).collect())
+    Value::Object(document.iter().map(resolved_field).collect())
 }
 
 fn to_json(value: &toml::Value) -> Value {

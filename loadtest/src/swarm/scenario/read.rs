@@ -144,7 +144,7 @@ fn parse(name: &str, mut table: toml::Table, folder: &Path) -> Result<Scenario, 
             faults.extend(found);
             Vec::new()
         });
-    let own = parse_sections(name, &table, folder).unwrap_or_else(|found| {
+    let parsed = parse_sections(name, &table, folder).unwrap_or_else(|found| {
         faults.extend(found);
         None
     });
@@ -155,7 +155,7 @@ fn parse(name: &str, mut table: toml::Table, folder: &Path) -> Result<Scenario, 
             None
         })
     });
-    match own {
+    match parsed {
         Some(mut scenario) if faults.is_empty() => {
             scenario.thresholds = thresholds;
             scenario.baseline = baseline.map(Box::new);

@@ -30,17 +30,17 @@ impl Threshold {
     /// # Errors
     /// Every unknown figure and every invalid bound.
     pub fn read_all(table: &toml::Table, has_baseline: bool) -> Result<Vec<Self>, Vec<String>> {
-        let (mut found, mut faults) = (Vec::new(), Vec::new());
+        let (mut thresholds, mut faults) = (Vec::new(), Vec::new());
         walk(
             "",
             table,
             &mut |name, bounds| match Self::read(name, bounds, has_baseline) {
-                Ok(threshold) => found.push(threshold),
+                Ok(threshold) => thresholds.push(threshold),
                 Err(fault) => faults.push(fault),
             },
         );
         if faults.is_empty() {
-            Ok(found)
+            Ok(thresholds)
         } else {
             Err(faults)
         }
@@ -54,7 +54,7 @@ impl Threshold {
             Some(_) if !has_baseline => {
                 return Err(format!("thresholds.{figure}: there is no [baseline]"));
             }
-            Some(own) => figures::is_known(own),
+            Some(name) => figures::is_known(name),
             None => figures::is_known(figure),
         };
         if !known {
@@ -103,10 +103,10 @@ impl Threshold {
         baseline: Option<&BTreeMap<String, f64>>,
     ) -> Result<f64, MissedThreshold> {
         let value = match self.figure.strip_prefix("baseline.") {
-            Some(own) => {
-                let base = baseline.and_then(|figures| figures.get(own));
-                let ratio = |(now, then): (&f64, &f64)| (*then > 0.0).then(|| now / then);
-                run.get(own).zip(base).and_then(ratio)
+            Some(name) => {
+                let base = baseline.and_then(|figures| figures.get(name));
+                let ratio = |(now, base): (&f64, &f64)| (*base > 0.0).then(|| now / base);
+                run.get(name).zip(base).and_then(ratio)
             }
             None => run.get(&self.figure).copied(),
         };

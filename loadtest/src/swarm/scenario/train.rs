@@ -29,7 +29,7 @@ impl TrainPlan {
     /// Reads all trains of a file. Adds every fault to `faults`.
     pub fn read_all(table: &toml::Table, faults: &mut Vec<String>) -> Vec<Self> {
         let list = table.get("train").and_then(toml::Value::as_array);
-        let mut found = Vec::new();
+        let mut trains = Vec::new();
         for (at, entry) in list.into_iter().flatten().enumerate() {
             match entry.clone().try_into::<Self>() {
                 Ok(train) if !(2..=65).contains(&train.stops) || train.seats == 0 => {
@@ -38,14 +38,14 @@ impl TrainPlan {
                         train.id
                     ));
                 }
-                Ok(train) => found.push(train),
+                Ok(train) => trains.push(train),
                 Err(error) => {
                     let fault = error.message();
                     faults.push(format!("[[train]] number {}: {fault}", at + 1));
                 }
             }
         }
-        found
+        trains
     }
 }
 

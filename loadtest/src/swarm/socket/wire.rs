@@ -29,7 +29,7 @@ pub async fn connect(
     stage: &SwarmContext,
     owner: &SwarmSocketOwner,
 ) -> Result<SwarmWebSocket, String> {
-    let base = stage.http.base_of(owner.who);
+    let base = stage.http.base_of(owner.number);
     let opening = open(stage, owner, stage.http.url(base));
     let opened = match tokio::time::timeout(CONNECT_MAX, opening).await {
         Ok(opened) => opened,
@@ -56,7 +56,7 @@ async fn open(
     };
     if let Some(source) = stage
         .http
-        .source_of(owner.who)
+        .source_of(owner.number)
         .filter(|_| address.is_ipv4())
     {
         let source = SocketAddr::new(IpAddr::V4(source), 0);
@@ -68,7 +68,7 @@ async fn open(
             clippy::cast_possible_truncation,
             reason = "taken modulo what fits first"
         )]
-        let (high, low) = ((owner.who / 200 % 200) as u8, (owner.who % 200) as u8);
+        let (high, low) = ((owner.number / 200 % 200) as u8, (owner.number % 200) as u8);
         let source = IpAddr::V4(Ipv4Addr::new(127, 2, high, low + 1));
         socket.bind(SocketAddr::new(source, 0)).map_err(text)?;
     }

@@ -113,12 +113,12 @@ impl Visitor {
             "best"
         };
         let quantity = body["best"]["quantity"].clone();
-        let named = wanted.as_ref().and_then(Value::as_array).map(Vec::len);
-        let quantity = named.map_or(quantity, |count| json!(count));
+        let named_count = wanted.as_ref().and_then(Value::as_array).map(Vec::len);
+        let quantity = named_count.map_or(quantity, |count| json!(count));
         let call = LoadHttpCall::post(format!("/v1/shows/{id}/holds"), body)
             .bearer(&self.pass)
             .key(&self.key("hold"));
-        let told =
+        let record_fields =
             |asked: &'static str, wanted: Option<Value>, quantity: Value| -> CallRecordFields<'_> {
                 let (id, legs) = (&id, &legs);
                 Box::new(move |answer| {
@@ -132,14 +132,14 @@ impl Visitor {
                     record
                 })
             };
-        let first = told(asked, wanted, quantity);
+        let first = record_fields(asked, wanted, quantity);
         let twofold = self.rolls(self.stage.scenario.behaviour.two_bodies) && legs.is_none();
         let answer = if twofold {
             let other = LoadHttpCall {
                 body: Some(json!({"best": {"quantity": 1}})),
                 ..call.clone()
             };
-            let second = told("best", None, json!(1));
+            let second = record_fields("best", None, json!(1));
             let calls = vec![(call, first), (other, second)];
             let answers = self.at_once("hold", calls, think_s).await?;
             one_of(answers)
@@ -155,17 +155,19 @@ impl Visitor {
         show: usize,
         answer: &LoadHttpAnswer,
     ) -> VisitorResult<VisitorHoldResult> {
-        let said = answer.json();
-        match (answer.status, said["code"].as_str()) {
+        let document = answer.json();
+        match (answer.status, document["code"].as_str()) {
             (201, _) => {
                 self.note(|person| person.held = true);
-                self.stage
-                    .note_given_hold(self.plan.who, said["hold"].as_str().unwrap_or_default());
-                Ok(VisitorHoldResult::Held(basket(&said, show)))
+                self.stage.note_given_hold(
+                    self.plan.visitor,
+                    document["hold"].as_str().unwrap_or_default(),
+                );
+                Ok(VisitorHoldResult::Held(basket(&document, show)))
             }
             (409, Some("seats_taken" | "best_available_not_found"))
             | (422, Some("would_orphan")) => Ok(VisitorHoldResult::Refused {
-                suggestion: said.get("suggestion").cloned(),
+                suggestion: document.get("suggestion").cloned(),
             }),
             (409, Some("show_cancelled")) => Err(VisitorOutcome::ShowCancelled),
             // The call with the other body and the same key came first, and was refused.
@@ -189,7 +191,7 @@ impl Visitor {
         let add = self.pick(basket.show, &picture, 1);
         let remove = basket.seats.first().cloned();
         let body = json!({"add": add, "remove": [remove]});
-        let (hold, before) = (basket.hold.clone(), body.clone());
+        let (hold, swap) = (basket.hold.clone(), body.clone());
         let call = LoadHttpCall {
             body: Some(body),
             ..LoadHttpCall::new(Method::PATCH, format!("/v1/holds/{hold}"))
@@ -199,14 +201,14 @@ impl Visitor {
             .call("change", &call, 0.3, |answer| {
                 let mut record = fields(held_fields(answer));
                 record.extend(fields(json!({
-                    "hold": hold, "add": before["add"], "remove": before["remove"],
+                    "hold": hold, "add": swap["add"], "remove": swap["remove"],
                 })));
                 record
             })
             .await?;
-        let said = answer.json();
-        match (answer.status, said["code"].as_str()) {
-            (200, _) => Ok(Some(self::basket(&said, basket.show))),
+        let document = answer.json();
+        match (answer.status, document["code"].as_str()) {
+            (200, _) => Ok(Some(self::basket(&document, basket.show))),
             (410, _) => Ok(None),
             (409, Some("show_cancelled")) => {
                 self.leave_basket(&basket);
@@ -254,12 +256,12 @@ fn one_of(answers: Vec<LoadHttpAnswer>) -> LoadHttpAnswer {
     answers.swap_remove(0)
 }
 
-fn basket(said: &Value, show: usize) -> VisitorBasket {
+fn basket(document: &Value, show: usize) -> VisitorBasket {
     VisitorBasket {
-        hold: said["hold"].as_str().unwrap_or_default().to_owned(),
+        hold: document["hold"].as_str().unwrap_or_default().to_owned(),
         show,
-        seats: labels(said),
-        expires_ms: said["expires_at"]
+        seats: labels(document),
+        expires_ms: document["expires_at"]
             .as_str()
             .and_then(rfc3339_ms)
             .unwrap_or_default(),
@@ -267,8 +269,8 @@ fn basket(said: &Value, show: usize) -> VisitorBasket {
 }
 
 /// Returns the labels of a hold's seats, or of the seats that an order still has.
-pub(super) fn labels(said: &Value) -> Vec<String> {
-    let seats = said["seats"].as_array().into_iter().flatten();
+pub(super) fn labels(document: &Value) -> Vec<String> {
+    let seats = document["seats"].as_array().into_iter().flatten();
     seats
         .filter(|seat| seat["refunded"] != true)
         .filter_map(|seat| seat["label"].as_str().map(str::to_owned))
@@ -279,10 +281,10 @@ fn held_fields(answer: Option<&LoadHttpAnswer>) -> Value {
     let Some(answer) = answer.filter(|answer| answer.is_ok()) else {
         return json!({});
     };
-    let said = answer.json();
+    let document = answer.json();
     json!({
-        "hold": said["hold"], "seats": labels(&said),
-        "expires_ms": said["expires_at"].as_str().and_then(rfc3339_ms),
+        "hold": document["hold"], "seats": labels(&document),
+        "expires_ms": document["expires_at"].as_str().and_then(rfc3339_ms),
     })
 }
 

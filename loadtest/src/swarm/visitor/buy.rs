@@ -81,10 +81,10 @@ impl Visitor {
                 self.best(show, party)
             };
             for _ in 0..REFUSALS_MAX {
-                let Some(asked) = body.take() else {
+                let Some(request) = body.take() else {
                     break;
                 };
-                match self.hold(show, asked, think_s).await? {
+                match self.hold(show, request, think_s).await? {
                     VisitorHoldResult::Held(basket) => return Ok(basket),
                     // A visitor who wants certain seats takes no others.
                     VisitorHoldResult::Refused { suggestion } => {

@@ -4,7 +4,7 @@
 use rand::RngExt;
 use serde_json::{Map, Value, json};
 
-use super::foul::{CallRecordFields, worked_out};
+use super::foul::{CallRecordFields, derived_hold_id};
 use super::pay::VisitorOrder;
 use super::regret::TWICE;
 use super::{Visitor, VisitorOutcome, VisitorResult, fields};
@@ -40,13 +40,13 @@ impl Visitor {
         if wanted.as_ref().is_some_and(|seats| seats.len() != count) {
             return Ok(());
         }
-        let Some(made) = self.ask_for_others(order, show, (wanted, count)).await? else {
+        let Some(document) = self.ask_for_others(order, show, (wanted, count)).await? else {
             return Ok(());
         };
-        let Some(new) = self.successor(order, &made, show).await? else {
+        let Some(new) = self.successor(order, &document, show).await? else {
             return Ok(());
         };
-        let tickets = if made["state"] == "pending" {
+        let tickets = if document["state"] == "pending" {
             self.see_paid(&new).await?
         } else {
             Some(self.tickets(&new).await?)
@@ -78,23 +78,24 @@ impl Visitor {
         let call = LoadHttpCall::post(format!("/v1/orders/{}/exchange", order.id), body)
             .bearer(&order.key)
             .key(&self.key("exchange"));
-        let more = |answer: Option<&LoadHttpAnswer>| {
-            let said = answer
+        let record_fields = |answer: Option<&LoadHttpAnswer>| {
+            let document = answer
                 .filter(|answer| answer.is_ok())
                 .map(LoadHttpAnswer::json);
-            let said = said.unwrap_or_default();
+            let document = document.unwrap_or_default();
             fields(json!({
-                "order": order.id, "show": id, "wanted": wanted, "quantity": count, "successor": said["order"],
-                "amount": said["payment"]["amount"]["amount"], "state": said["state"], "legs": legs,
+                "order": order.id, "show": id, "wanted": wanted, "quantity": count, "successor": document["order"],
+                "amount": document["payment"]["amount"]["amount"], "state": document["state"], "legs": legs,
             }))
         };
         let at_once = self.rolls(self.stage.scenario.behaviour.exchange_at_once);
         let answer = if at_once {
-            self.all_at_once(order, &id, (&call, &more)).await?
+            self.all_at_once(order, &id, (&call, &record_fields))
+                .await?
         } else {
-            let answer = self.call("exchange", &call, 0.2, more).await?;
+            let answer = self.call("exchange", &call, 0.2, record_fields).await?;
             match answer.is_ok() && self.rolls(TWICE) {
-                true => self.call("exchange", &call, 0.0, more).await?,
+                true => self.call("exchange", &call, 0.0, record_fields).await?,
                 false => answer,
             }
         };
@@ -123,7 +124,7 @@ impl Visitor {
         &mut self,
         order: &VisitorOrder,
         show: &str,
-        (call, more): (
+        (call, record_fields): (
             &LoadHttpCall,
             &(impl Fn(Option<&LoadHttpAnswer>) -> Map<String, Value> + Send + Sync),
         ),
@@ -131,7 +132,7 @@ impl Visitor {
         let mut calls: Vec<(LoadHttpCall, CallRecordFields<'_>)> = Vec::new();
         for _ in 0..AT_ONCE {
             let call = call.clone().key(&self.key("exchange"));
-            calls.push((call, Box::new(more)));
+            calls.push((call, Box::new(record_fields)));
         }
         let keys: Vec<String> = calls
             .iter()
@@ -139,8 +140,8 @@ impl Visitor {
             .collect();
         let mut answers = self.at_once("exchange", calls, 0.2).await?;
         for key in keys {
-            let hold = worked_out(show, &order.id, &key);
-            self.order_anothers(hold).await?;
+            let hold = derived_hold_id(show, &order.id, &key);
+            self.order_foreign_hold(hold).await?;
         }
         answers.sort_by_key(|answer| !answer.is_ok());
         Ok(answers.swap_remove(0))
@@ -151,29 +152,29 @@ impl Visitor {
     async fn successor(
         &mut self,
         old: &VisitorOrder,
-        made: &Value,
+        document: &Value,
         show: usize,
     ) -> VisitorResult<Option<VisitorOrder>> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let told = self.read(old, 0.0).await?["exchange"].clone();
-        if told["order"] != made["order"] {
+        let exchange = self.read(old, 0.0).await?["exchange"].clone();
+        if exchange["order"] != document["order"] {
             return Err(VisitorOutcome::Failed(
                 "an order does not name the one it was exchanged for".to_owned(),
             ));
         }
-        let payment = &made["payment"];
+        let payment = &document["payment"];
         let new = VisitorOrder {
-            id: text(&made["order"]),
-            key: text(&told["order_key"]),
+            id: text(&document["order"]),
+            key: text(&exchange["order_key"]),
             show,
             payment: text(&payment["payment"]),
             client_secret: text(&payment["client"]["client_secret"]),
-            pay_until_ms: made["pay_until"]
+            pay_until_ms: document["pay_until"]
                 .as_str()
                 .and_then(rfc3339_ms)
                 .unwrap_or(self.at_ms),
         };
         // The answer may have arrived only after the new order ran out.
-        Ok((made["state"] != "expired").then_some(new))
+        Ok((document["state"] != "expired").then_some(new))
     }
 }

@@ -25,29 +25,35 @@ impl Visitor {
         think_s: f64,
     ) -> VisitorResult<Vec<LoadHttpAnswer>> {
         let intended_ms = self.at_ms + think_s * 1e3;
-        let (stage, who) = (std::sync::Arc::clone(&self.stage), self.plan.who);
-        let asked = calls.into_iter().enumerate().map(|(turn, (call, told))| {
-            let mut rng = ChaCha8Rng::seed_from_u64(self.plan.rng.random());
-            let (stage, call) = (&stage, call.turned(turn));
-            async move {
-                let answer = stage.call(who, op, &call, intended_ms, &mut rng, told);
-                answer.await.map_err(VisitorOutcome::from)
-            }
-        });
-        let answers = join_all(asked.collect::<Vec<_>>()).await;
+        let (stage, visitor) = (std::sync::Arc::clone(&self.stage), self.plan.visitor);
+        let sending = calls
+            .into_iter()
+            .enumerate()
+            .map(|(turn, (call, record_fields))| {
+                let mut rng = ChaCha8Rng::seed_from_u64(self.plan.rng.random());
+                let (stage, call) = (&stage, call.turned(turn));
+                async move {
+                    let answer =
+                        stage.call(visitor, op, &call, intended_ms, &mut rng, record_fields);
+                    answer.await.map_err(VisitorOutcome::from)
+                }
+            });
+        let answers = join_all(sending.collect::<Vec<_>>()).await;
         self.at_ms = self.stage.clock.now_ms();
         answers.into_iter().collect()
     }
 
     /// Tries to order a hold that was not given to the visitor. Here, only a server error is a
     /// failure.
-    pub(super) async fn order_anothers(&mut self, hold: String) -> VisitorResult<()> {
+    pub(super) async fn order_foreign_hold(&mut self, hold: String) -> VisitorResult<()> {
         let buyer = json!({"buyer": {"name": "Somebody else", "email": "else@example.org"}});
         let call = LoadHttpCall::post(format!("/v1/holds/{hold}/order"), buyer)
             .bearer(&self.pass)
             .key(&self.key("foreign"));
-        let told = |_: Option<&LoadHttpAnswer>| fields(json!({ "hold": hold }));
-        let answer = self.call("foreign_order", &call, 0.05, told).await?;
+        let record_fields = |_: Option<&LoadHttpAnswer>| fields(json!({ "hold": hold }));
+        let answer = self
+            .call("foreign_order", &call, 0.05, record_fields)
+            .await?;
         match answer.status {
             // The judge decides whether the order was allowed.
             200..500 => Ok(()),
@@ -56,19 +62,19 @@ impl Visitor {
     }
 
     /// Tries to order one of the newest holds of other visitors, if there is one.
-    pub(super) async fn try_anothers(&mut self) -> VisitorResult<()> {
-        let others = self.stage.holds_of_others(self.plan.who);
-        if others.is_empty() {
+    pub(super) async fn try_foreign_hold(&mut self) -> VisitorResult<()> {
+        let foreign_holds = self.stage.holds_of_others(self.plan.visitor);
+        if foreign_holds.is_empty() {
             return Ok(());
         }
-        let at = self.plan.rng.random_range(0..others.len());
-        self.order_anothers(others[at].clone()).await
+        let index = self.plan.rng.random_range(0..foreign_holds.len());
+        self.order_foreign_hold(foreign_holds[index].clone()).await
     }
 }
 
 /// Derives a hold id for an exchange from the show, the order and the key of the call, without any
 /// secret. The system must not use ids that can be derived in this way.
-pub(super) fn worked_out(show: &str, order: &str, key: &str) -> String {
+pub(super) fn derived_hold_id(show: &str, order: &str, key: &str) -> String {
     let mut hasher = Sha256::new();
     hasher.update(b"fairgate/id/v1/hold");
     for part in ["exchange", order, key] {

@@ -61,11 +61,11 @@ impl Visitor {
                     fields(json!({"number": number, "holder": holder}))
                 })
                 .await?;
-            let said = answer.json();
-            match (answer.status, said["code"].as_str()) {
+            let document = answer.json();
+            match (answer.status, document["code"].as_str()) {
                 (200 | 201, _) => {
-                    self.place = said["place"].as_str().unwrap_or_default().to_owned();
-                    self.number = said["number"].as_u64();
+                    self.place = document["place"].as_str().unwrap_or_default().to_owned();
+                    self.number = document["number"].as_u64();
                     let (at_ms, number) = (self.at_ms, self.number);
                     self.note(|person| {
                         person.joined_ms = Some(at_ms);
@@ -121,20 +121,20 @@ impl Visitor {
         }
     }
 
-    async fn listen(&mut self, mut mind: WaitingSchedule) -> VisitorResult<()> {
-        mind.look_ms = Some(self.at_ms + LOOK_AGAIN_S.draw(&mut self.plan.rng) * 1e3);
-        let mut told = false;
+    async fn listen(&mut self, mut schedule: WaitingSchedule) -> VisitorResult<()> {
+        schedule.look_ms = Some(self.at_ms + LOOK_AGAIN_S.draw(&mut self.plan.rng) * 1e3);
+        let mut knows_rank = false;
         loop {
-            let next_ms = mind.next();
+            let next_ms = schedule.next();
             let Some(socket) = self.socket.as_mut() else {
                 return Err(VisitorOutcome::Failed("the socket is gone".to_owned()));
             };
-            let heard = tokio::select! {
-                heard = socket.heard.recv() => heard,
+            let event = tokio::select! {
+                event = socket.events.recv() => event,
                 waited = self.stage.until(next_ms) => { waited?; None }
             };
             self.at_ms = self.stage.clock.now_ms();
-            match heard {
+            match event {
                 Some(SwarmSocketEvent::Turn) => {
                     self.called();
                     return Ok(());
@@ -145,28 +145,28 @@ impl Visitor {
                     if self.is_gone_by_rank() {
                         return Err(VisitorOutcome::NoShow);
                     }
-                    if !told {
+                    if !knows_rank {
                         let span = SecondsRange(0.0, self.look_within_s());
-                        mind.look_ms = Some(self.at_ms + span.draw(&mut self.plan.rng) * 1e3);
+                        schedule.look_ms = Some(self.at_ms + span.draw(&mut self.plan.rng) * 1e3);
                     }
                 }
                 Some(SwarmSocketEvent::Place(_, None) | SwarmSocketEvent::Seats(_)) => {}
                 None => {
-                    if mind.leave_ms.is_some_and(|at| at <= self.at_ms) {
+                    if schedule.leave_ms.is_some_and(|at| at <= self.at_ms) {
                         return self.leave().await;
                     }
-                    if mind.drop_ms.is_some_and(|at| at <= self.at_ms) {
-                        mind.drop_ms = None;
+                    if schedule.drop_ms.is_some_and(|at| at <= self.at_ms) {
+                        schedule.drop_ms = None;
                         self.drop_socket();
                     }
-                    if mind.look_ms.is_some_and(|at| at <= self.at_ms) {
+                    if schedule.look_ms.is_some_and(|at| at <= self.at_ms) {
                         match self.read_place().await? {
                             PlaceLookResult::Called => return Ok(()),
                             PlaceLookResult::Closed => return Err(VisitorOutcome::Closed),
                             PlaceLookResult::Waiting { .. } => {}
                         }
-                        told = self.rank.is_some();
-                        mind.look_ms =
+                        knows_rank = self.rank.is_some();
+                        schedule.look_ms =
                             Some(self.at_ms + LOOK_AGAIN_S.draw(&mut self.plan.rng) * 1e3);
                     }
                 }
@@ -232,21 +232,21 @@ impl Visitor {
     async fn read_place(&mut self) -> VisitorResult<PlaceLookResult> {
         let call = LoadHttpCall::get(self.stage.room_path("place")).bearer(&self.place);
         let answer = self.call("place", &call, 0.0, place_fields).await?;
-        let said = answer.json();
-        match (answer.status, said["state"].as_str()) {
+        let document = answer.json();
+        match (answer.status, document["state"].as_str()) {
             (200, _) => {}
             (410, _) => return Err(VisitorOutcome::Closed),
             _ => return Err(Self::unforeseen("place", &answer)),
         }
-        let (number, rank) = (said["number"].as_u64(), said["rank"].as_u64());
+        let (number, rank) = (document["number"].as_u64(), document["rank"].as_u64());
         self.note(|person| person.reread(number, rank));
         if let Some(rank) = rank {
             self.ranked(rank);
-            self.note_wait_estimate(&said);
+            self.note_wait_estimate(&document);
         }
-        Ok(match said["state"].as_str() {
+        Ok(match document["state"].as_str() {
             Some("waiting") => PlaceLookResult::Waiting {
-                refresh_s: said["refresh_s"].as_f64().unwrap_or(5.0),
+                refresh_s: document["refresh_s"].as_f64().unwrap_or(5.0),
             },
             Some("closed") => PlaceLookResult::Closed,
             _ => {
@@ -256,20 +256,20 @@ impl Visitor {
         })
     }
 
-    fn note_wait_estimate(&self, said: &Value) {
-        if said["state"] != "waiting" {
+    fn note_wait_estimate(&self, document: &Value) {
+        if document["state"] != "waiting" {
             return;
         }
-        let known = said["wait"]["known"] == true;
-        let at = |field: &str| said["wait"][field].as_f64().filter(|_| known);
-        let told = DrawWaitEstimate {
+        let is_known = document["wait"]["known"] == true;
+        let seconds = |field: &str| document["wait"][field].as_f64().filter(|_| is_known);
+        let estimate = DrawWaitEstimate {
             at_ms: self.at_ms,
-            p50_s: at("p50_s"),
-            p90_s: at("p90_s"),
-            odds: said["odds"].as_f64(),
+            p50_s: seconds("p50_s"),
+            p90_s: seconds("p90_s"),
+            odds: document["odds"].as_f64(),
         };
         self.note(|person| {
-            person.told.get_or_insert(told);
+            person.told.get_or_insert(estimate);
         });
     }
 
@@ -330,15 +330,15 @@ impl Visitor {
             let (rank, tapped_ms) = (self.rank, self.at_ms + think_s * 1e3);
             let answer = self
                 .call("claim", &call, think_s, |answer| {
-                    let said = answer.map(LoadHttpAnswer::json).unwrap_or_default();
-                    let exp_ms = said["expires_at"].as_str().and_then(rfc3339_ms);
+                    let document = answer.map(LoadHttpAnswer::json).unwrap_or_default();
+                    let exp_ms = document["expires_at"].as_str().and_then(rfc3339_ms);
                     fields(json!({"exp_ms": exp_ms, "rank": rank}))
                 })
                 .await?;
             match answer.status {
                 201 => {
-                    let said = answer.json();
-                    self.pass = said["pass"].as_str().unwrap_or_default().to_owned();
+                    let document = answer.json();
+                    self.pass = document["pass"].as_str().unwrap_or_default().to_owned();
                     if let Some(wish) = &mut self.wish {
                         wish.tapped_ms = tapped_ms;
                     }
@@ -368,13 +368,13 @@ impl Visitor {
 
 /// Returns the fields with which the history records a read of the place.
 fn place_fields(answer: Option<&LoadHttpAnswer>) -> serde_json::Map<String, Value> {
-    let said = answer
+    let document = answer
         .filter(|answer| answer.is_ok())
         .map(LoadHttpAnswer::json)
         .unwrap_or_default();
     let names = ["number", "rank", "ahead", "state", "wait", "odds"];
     names
         .iter()
-        .map(|name| ((*name).to_owned(), said[*name].clone()))
+        .map(|name| ((*name).to_owned(), document[*name].clone()))
         .collect()
 }

@@ -120,7 +120,7 @@ impl From<RunFinished> for VisitorOutcome {
 
 /// Runs a visitor from its arrival to its end.
 pub async fn run_visitor(stage: Arc<SwarmContext>, mut plan: VisitorPlan) {
-    let shares = VisitorBehaviour::roll(stage.scenario.behaviour.one_card, &mut plan.rng);
+    let shares_card = VisitorBehaviour::roll(stage.scenario.behaviour.one_card, &mut plan.rng);
     let mut visitor = Visitor {
         at_ms: stage.clock.start_ms() + plan.arrives_s * 1e3,
         place: String::new(),
@@ -130,7 +130,7 @@ pub async fn run_visitor(stage: Arc<SwarmContext>, mut plan: VisitorPlan) {
         socket: None,
         keys: 0,
         wish: None,
-        shared_card: shares.then_some(plan.who % CARDS_SHARED),
+        shared_card: shares_card.then_some(plan.visitor % CARDS_SHARED),
         plan,
         stage,
     };
@@ -167,7 +167,7 @@ impl Visitor {
 
     fn owner(&self) -> SwarmSocketOwner {
         SwarmSocketOwner {
-            who: self.plan.who,
+            number: self.plan.visitor,
             observer: false,
             place: self.place.clone(),
             address: self.plan.address,
@@ -191,13 +191,13 @@ impl Visitor {
             VisitorOutcome::Failed(why) => Some(why),
             _ => None,
         };
-        self.stage.tally.person(self.plan.who, |person| {
+        self.stage.tally.person(self.plan.visitor, |person| {
             person.gone_ms = Some(at_ms);
             person.outcome = Some(end.history_name().to_owned());
         });
         self.stage.history.write(
             "end",
-            json!({"visitor": self.plan.who, "at_ms": round(at_ms), "outcome": end.history_name(), "why": why}),
+            json!({"visitor": self.plan.visitor, "at_ms": round(at_ms), "outcome": end.history_name(), "why": why}),
         );
     }
 
@@ -208,7 +208,7 @@ impl Visitor {
         op: &'static str,
         call: &LoadHttpCall,
         think_s: f64,
-        more: impl Fn(Option<&LoadHttpAnswer>) -> Map<String, Value>,
+        record_fields: impl Fn(Option<&LoadHttpAnswer>) -> Map<String, Value>,
     ) -> VisitorResult<LoadHttpAnswer> {
         let intended_ms = self.at_ms + think_s * 1e3;
         let mut call = call.clone();
@@ -216,12 +216,12 @@ impl Visitor {
         let answer = self
             .stage
             .call(
-                self.plan.who,
+                self.plan.visitor,
                 op,
                 &call,
                 intended_ms,
                 &mut self.plan.rng,
-                more,
+                record_fields,
             )
             .await?;
         self.at_ms = self.stage.clock.now_ms();
@@ -232,7 +232,7 @@ impl Visitor {
     fn key(&mut self, what: &str) -> String {
         self.keys += 1;
         let run = self.stage.clock.start_ms();
-        format!("{what}-{run:.0}-{}-{}", self.plan.who, self.keys)
+        format!("{what}-{run:.0}-{}-{}", self.plan.visitor, self.keys)
     }
 
     /// Returns the failure for an unexpected answer.
@@ -242,7 +242,7 @@ impl Visitor {
     }
 
     fn note(&self, note: impl FnOnce(&mut super::figures::VisitorFigures)) {
-        self.stage.tally.person(self.plan.who, note);
+        self.stage.tally.person(self.plan.visitor, note);
     }
 }
 

@@ -50,7 +50,7 @@ impl Visitor {
         let behaviour = self.stage.scenario.behaviour.clone();
         let think_s = behaviour.order_s.draw(&mut self.plan.rng);
         if self.rolls(behaviour.foreign) {
-            self.try_anothers().await?;
+            self.try_foreign_hold().await?;
         }
         let Some(order) = self.order(basket, think_s).await? else {
             return Ok(BasketOutcome::BasketGone);
@@ -102,7 +102,7 @@ impl Visitor {
         think_s: f64,
     ) -> VisitorResult<Option<VisitorOrder>> {
         let hold = basket.hold.clone();
-        let email = format!("visitor-{}@example.org", self.plan.who);
+        let email = format!("visitor-{}@example.org", self.plan.visitor);
         let mut buyer = json!({"buyer": {"name": "A visitor", "email": email}});
         // A train's tickets carry the travellers' names.
         if self.stage.shows[basket.show].train.is_some() {
@@ -112,32 +112,32 @@ impl Visitor {
         let call = LoadHttpCall::post(format!("/v1/holds/{hold}/order"), buyer)
             .bearer(&self.pass)
             .key(&self.key("order"));
-        let made = self
+        let result = self
             .call("order", &call, think_s, |answer| {
-                let said = success(answer);
-                let amount = &said["payment"]["amount"];
+                let document = success(answer);
+                let amount = &document["payment"]["amount"];
                 fields(json!({
-                    "hold": hold, "order": said["order"], "payment": said["payment"]["payment"],
-                    "amount": amount["amount"], "currency": amount["currency"], "state": said["state"],
+                    "hold": hold, "order": document["order"], "payment": document["payment"]["payment"],
+                    "amount": amount["amount"], "currency": amount["currency"], "state": document["state"],
                 }))
             })
             .await;
-        if made.is_err() {
+        if result.is_err() {
             self.leave_basket(basket);
         }
-        let answer = made?;
-        let said = answer.json();
+        let answer = result?;
+        let document = answer.json();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        match (answer.status, said["code"].as_str()) {
+        match (answer.status, document["code"].as_str()) {
             // The first answer was lost or late, and the order ran out before an answer arrived.
-            (201, _) if said["state"] == "expired" => Ok(None),
+            (201, _) if document["state"] == "expired" => Ok(None),
             (201, _) => Ok(Some(VisitorOrder {
-                id: text(&said["order"]),
-                key: text(&said["order_key"]),
+                id: text(&document["order"]),
+                key: text(&document["order_key"]),
                 show: basket.show,
-                payment: text(&said["payment"]["payment"]),
-                client_secret: text(&said["payment"]["client"]["client_secret"]),
-                pay_until_ms: said["pay_until"]
+                payment: text(&document["payment"]["payment"]),
+                client_secret: text(&document["payment"]["client"]["client_secret"]),
+                pay_until_ms: document["pay_until"]
                     .as_str()
                     .and_then(rfc3339_ms)
                     .unwrap_or(self.at_ms),
@@ -167,7 +167,7 @@ impl Visitor {
         let call = self.paying(order, outcome)?;
         if outcome == "approve" {
             self.stage.note_paid_order(SwarmPaidOrder {
-                who: self.plan.who,
+                who: self.plan.visitor,
                 order: order.id.clone(),
                 key: order.key.clone(),
             });
@@ -221,7 +221,7 @@ impl Visitor {
     fn card(&self, outcome: &str) -> String {
         match (outcome, self.shared_card) {
             ("approve", Some(shared)) => format!("pm_card_shared_{shared}"),
-            ("approve", None) => format!("pm_card_of_{}", self.plan.who),
+            ("approve", None) => format!("pm_card_of_{}", self.plan.visitor),
             _ => "pm_card_chargeDeclined".to_owned(),
         }
     }
@@ -232,15 +232,15 @@ impl Visitor {
         let give_up_ms = self.at_ms + TICKETS_WITHIN_MS;
         let mut look_s = FIRST_LOOK_S;
         loop {
-            let said = self.read(order, look_s).await?;
-            match said["state"].as_str() {
+            let document = self.read(order, look_s).await?;
+            match document["state"].as_str() {
                 Some("ticketed") => {
                     let at_ms = self.at_ms;
                     self.stage.note_final_state(&order.id);
                     self.note(|person| {
                         person.ticketed_ms.get_or_insert(at_ms);
                     });
-                    return self.fetch(order, &said).await;
+                    return self.fetch(order, &document).await;
                 }
                 Some("pending" | "confirmed") => {}
                 // The promoter cancelled the show before the order had tickets.
@@ -249,14 +249,14 @@ impl Visitor {
                     return Err(VisitorOutcome::ShowCancelled);
                 }
                 // Earlier orders have used up the limit of the shared card.
-                Some("cancelled") if is_card_full(&said) && self.shared_card.is_some() => {
+                Some("cancelled") if is_card_full(&document) && self.shared_card.is_some() => {
                     self.stage.note_final_state(&order.id);
                     return Err(VisitorOutcome::Declined);
                 }
                 Some("expired" | "cancelled") if self.was_halted(order) => {
                     // Other seats may still be offered for the late payment, so the visitor waits
                     // until the payment is released or refunded.
-                    if is_over(&said) && said["payment"]["state"] != "created" {
+                    if is_over(&document) && document["payment"]["state"] != "created" {
                         self.stage.note_final_state(&order.id);
                         return Err(VisitorOutcome::TooLate);
                     }
@@ -279,8 +279,8 @@ impl Visitor {
     /// Returns whether a fault that may delay payments began before the order's deadline or at most
     /// [`LATE_WITHIN_MS`] after it.
     fn was_halted(&self, order: &VisitorOrder) -> bool {
-        let seen = self.stage.tally.seen();
-        let mut disturbances = seen.disturbances.iter();
+        let measurements = self.stage.tally.seen();
+        let mut disturbances = measurements.disturbances.iter();
         disturbances.any(|one| one.halts && one.from_ms <= order.pay_until_ms + LATE_WITHIN_MS)
     }
 
@@ -301,8 +301,12 @@ impl Visitor {
         }
     }
 
-    async fn fetch(&mut self, order: &VisitorOrder, said: &Value) -> VisitorResult<Vec<String>> {
-        let tickets = said["tickets"].as_array().into_iter().flatten();
+    async fn fetch(
+        &mut self,
+        order: &VisitorOrder,
+        document: &Value,
+    ) -> VisitorResult<Vec<String>> {
+        let tickets = document["tickets"].as_array().into_iter().flatten();
         let ids = tickets.filter_map(|ticket| ticket["ticket"].as_str().map(str::to_owned));
         let tickets: Vec<String> = ids.collect();
         let Some(ticket) = tickets.first() else {
@@ -328,7 +332,7 @@ impl Visitor {
     /// Accepts or refuses the other seats that are offered for a late payment.
     async fn consent(&mut self, order: &VisitorOrder) -> VisitorResult<()> {
         let path = format!("/v1/orders/{}/consent", order.id);
-        let call = LoadHttpCall::post(path, json!({ "accept": accepts(self.plan.who) }))
+        let call = LoadHttpCall::post(path, json!({ "accept": accepts(self.plan.visitor) }))
             .bearer(&order.key)
             .key(&self.key("consent"));
         let id = order.id.clone();
@@ -360,8 +364,8 @@ impl Visitor {
 }
 
 /// Returns whether an order was cancelled because of its card's limit.
-fn is_card_full(said: &Value) -> bool {
-    said["reason"] == "card_limit"
+fn is_card_full(document: &Value) -> bool {
+    document["reason"] == "card_limit"
 }
 
 fn success(answer: Option<&LoadHttpAnswer>) -> Value {
@@ -373,11 +377,11 @@ fn success(answer: Option<&LoadHttpAnswer>) -> Value {
 
 /// Returns the fields with which the history records a read of an order.
 fn read(order: &str, answer: Option<&LoadHttpAnswer>) -> Map<String, Value> {
-    let said = success(answer);
-    let tickets = said["tickets"].as_array().into_iter().flatten();
+    let document = success(answer);
+    let tickets = document["tickets"].as_array().into_iter().flatten();
     let tickets: Vec<&Value> = tickets.map(|ticket| &ticket["ticket"]).collect();
     fields(json!({
-        "order": order, "state": said["state"], "tickets": tickets, "seats": labels(&said),
-        "total": said["total"]["amount"],
+        "order": order, "state": document["state"], "tickets": tickets, "seats": labels(&document),
+        "total": document["total"]["amount"],
     }))
 }

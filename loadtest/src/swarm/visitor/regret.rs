@@ -31,13 +31,13 @@ impl Visitor {
         order: &VisitorOrder,
         tickets: &[String],
     ) -> VisitorResult<()> {
-        let done = match self.decide_on_tickets() {
+        let outcome = match self.decide_on_tickets() {
             TicketDecision::Keep => Ok(()),
             TicketDecision::GoIn => self.go_in(order, tickets).await,
             TicketDecision::GiveBack => self.give_back(order, tickets).await,
             TicketDecision::Exchange => self.exchange_tickets(order, tickets.len()).await,
         };
-        match done {
+        match outcome {
             Err(VisitorOutcome::Failed(why)) => Err(VisitorOutcome::Failed(why)),
             _ => Ok(()),
         }
@@ -64,11 +64,11 @@ impl Visitor {
         if tickets.len() < 2 || !self.rolls(ONE_BY_ONE) {
             return self.refund(order, None).await;
         }
-        let mut going = tickets.to_vec();
-        going.shuffle(&mut self.plan.rng);
+        let mut to_return = tickets.to_vec();
+        to_return.shuffle(&mut self.plan.rng);
         // A visitor may give back all of its tickets one by one.
-        let count = self.plan.rng.random_range(1..=going.len());
-        for ticket in going.into_iter().take(count) {
+        let count = self.plan.rng.random_range(1..=to_return.len());
+        for ticket in to_return.into_iter().take(count) {
             self.refund(order, Some(ticket)).await?;
         }
         Ok(())
@@ -78,17 +78,18 @@ impl Visitor {
     async fn refund(&mut self, order: &VisitorOrder, ticket: Option<String>) -> VisitorResult<()> {
         let think_s = self.stage.scenario.behaviour.give_back_s;
         let think_s = think_s.draw(&mut self.plan.rng);
-        let named = ticket.map(|ticket| [ticket]);
-        let body = match &named {
-            Some(named) => json!({ "tickets": named }),
+        let named_tickets = ticket.map(|ticket| [ticket]);
+        let body = match &named_tickets {
+            Some(named_tickets) => json!({ "tickets": named_tickets }),
             None => json!({}),
         };
         let call = LoadHttpCall::post(format!("/v1/orders/{}/refund", order.id), body)
             .bearer(&order.key)
             .key(&self.key("refund"));
-        self.refund_once(order, &call, &named, think_s).await?;
+        self.refund_once(order, &call, &named_tickets, think_s)
+            .await?;
         if self.rolls(TWICE) {
-            self.refund_once(order, &call, &named, 0.0).await?;
+            self.refund_once(order, &call, &named_tickets, 0.0).await?;
         }
         self.read(order, 0.1).await.map(drop)
     }
@@ -97,17 +98,17 @@ impl Visitor {
         &mut self,
         order: &VisitorOrder,
         call: &LoadHttpCall,
-        named: &Option<[String; 1]>,
+        named_tickets: &Option<[String; 1]>,
         think_s: f64,
     ) -> VisitorResult<()> {
         let id = order.id.clone();
         let answer = self
             .call("refund", call, think_s, |answer| {
-                let said = answer
+                let document = answer
                     .filter(|answer| answer.is_ok())
                     .map(LoadHttpAnswer::json);
-                let state = said.unwrap_or_default()["state"].clone();
-                fields(json!({"order": id, "named": named, "state": state}))
+                let state = document.unwrap_or_default()["state"].clone();
+                fields(json!({"order": id, "named": named_tickets, "state": state}))
             })
             .await?;
         if answer.is_ok() {

@@ -24,23 +24,23 @@ impl Visitor {
     ) -> VisitorResult<VisitorOutcome> {
         let waits_s = self.stage.scenario.behaviour.waitlist_s;
         let leave_ms = self.at_ms + waits_s.draw(&mut self.plan.rng) * 1e3;
-        let mut stands = self.join_waitlist(show, party).await?;
+        let mut document = self.join_waitlist(show, party).await?;
         loop {
-            match stands["state"].as_str() {
-                Some("offered") => return self.take_offer(show, &stands["offer"]).await,
-                Some("ended") => return Err(waited_in_vain(&stands)),
+            match document["state"].as_str() {
+                Some("offered") => return self.take_offer(show, &document["offer"]).await,
+                Some("ended") => return Err(waited_in_vain(&document)),
                 _ => {}
             }
-            let again_s = stands["refresh_s"].as_f64().unwrap_or(ASK_AGAIN_S);
+            let again_s = document["refresh_s"].as_f64().unwrap_or(ASK_AGAIN_S);
             if self.at_ms + again_s * 1e3 > leave_ms {
                 return self.leave_waitlist(show).await;
             }
-            let look = LoadHttpCall::get(self.waitlist_path(show)).bearer(&self.pass);
-            let answer = self.call_about_waitlist(show, &look, again_s).await?;
+            let call = LoadHttpCall::get(self.waitlist_path(show)).bearer(&self.pass);
+            let answer = self.call_about_waitlist(show, &call, again_s).await?;
             if answer.status != 200 {
                 return Err(Self::unforeseen("wait", &answer));
             }
-            stands = answer.json();
+            document = answer.json();
         }
     }
 
@@ -66,13 +66,13 @@ impl Visitor {
                 .bearer(&self.pass)
                 .key(&self.key("wait"));
             let answer = self.call_about_waitlist(show, &join, 0.0).await?;
-            let said = answer.json();
-            match (answer.status, said["code"].as_str()) {
+            let document = answer.json();
+            match (answer.status, document["code"].as_str()) {
                 (200 | 201, _) => {
                     self.note(|person| person.waitlisted = true);
-                    return Ok(said);
+                    return Ok(document);
                 }
-                (409, Some("nothing_to_wait_for")) => return Err(waited_in_vain(&said)),
+                (409, Some("nothing_to_wait_for")) => return Err(waited_in_vain(&document)),
                 // The party wants more seats than one visitor may have.
                 (422, Some("limit_exceeded")) => return Err(OUT_OF_SEATS),
                 (401, Some("pass_expired")) | (429, Some("waiting_room")) => self.claim().await?,
@@ -117,8 +117,8 @@ impl Visitor {
 }
 
 /// Returns the outcome of a visitor who waited in vain.
-fn waited_in_vain(said: &Value) -> VisitorOutcome {
-    if said["reason"] == "cancelled" {
+fn waited_in_vain(document: &Value) -> VisitorOutcome {
+    if document["reason"] == "cancelled" {
         VisitorOutcome::ShowCancelled
     } else {
         OUT_OF_SEATS
@@ -128,6 +128,6 @@ fn waited_in_vain(said: &Value) -> VisitorOutcome {
 /// Returns the fields with which the history records a call about a waitlist.
 fn waited_fields(show: &str, answer: Option<&LoadHttpAnswer>) -> Map<String, Value> {
     let answer = answer.filter(|answer| answer.is_ok());
-    let said = answer.map(LoadHttpAnswer::json).unwrap_or_default();
-    fields(json!({"show": show, "waiter": said["waiter"]}))
+    let document = answer.map(LoadHttpAnswer::json).unwrap_or_default();
+    fields(json!({"show": show, "waiter": document["waiter"]}))
 }

@@ -38,8 +38,8 @@ pub struct WorkerTask {
 
 impl WorkerTask {
     /// Returns whether the visitor with this number belongs to this worker.
-    pub fn is_own(&self, who: usize) -> bool {
-        who % self.of == self.index
+    pub fn is_own(&self, visitor: usize) -> bool {
+        visitor % self.of == self.index
     }
 }
 

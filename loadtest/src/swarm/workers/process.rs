@@ -61,12 +61,12 @@ async fn play(task: WorkerTask) -> anyhow::Result<LoadtestExitCode> {
         });
     }
     let reporting = tokio::spawn(report_progress(Arc::clone(&stage)));
-    crowd::play(&stage, task.seed, |who| task.is_own(who)).await;
+    crowd::play(&stage, task.seed, |visitor| task.is_own(visitor)).await;
     reporting.abort();
     stage.history.close();
     tokio::task::spawn_blocking(|| writer.finish()).await??;
     report(&WorkerReport::Done(Box::new(FinishedWork {
-        measured: stage.tally.part(|who| task.is_own(who)),
+        measured: stage.tally.part(|visitor| task.is_own(visitor)),
         lapses_ms: stage.lapses_ms(),
         paid: stage.unsettled_orders(),
     })))?;

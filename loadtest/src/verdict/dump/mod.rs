@@ -255,15 +255,18 @@ impl DumpedLedger {
                 let show = show.with_context(|| {
                     format!("terms of {}, which did not come before them", terms.show)
                 })?;
-                let again = show.terms.insert(terms.version, terms);
-                ensure!(again.is_none(), "a version of terms is in the dump twice");
+                let replaced = show.terms.insert(terms.version, terms);
+                ensure!(
+                    replaced.is_none(),
+                    "a version of terms is in the dump twice"
+                );
             }
             "waiter" => self.waiters.push(serde_json::from_str(line)?),
             "order" => {
                 let order: DumpedOrder = serde_json::from_str(line)?;
-                let again = self.by_id.insert(order.order.clone(), self.orders.len());
+                let replaced = self.by_id.insert(order.order.clone(), self.orders.len());
                 ensure!(
-                    again.is_none(),
+                    replaced.is_none(),
                     "order {} is in the dump twice",
                     order.order
                 );
@@ -282,8 +285,8 @@ impl DumpedLedger {
 
     fn take_exchange(&mut self, line: &str) -> anyhow::Result<()> {
         let exchange: DumpedExchange = serde_json::from_str(line)?;
-        let at = self.by_id.get(&exchange.successor).copied();
-        let successor = at.and_then(|at| self.orders.get_mut(at));
+        let position = self.by_id.get(&exchange.successor).copied();
+        let successor = position.and_then(|position| self.orders.get_mut(position));
         let successor = successor.with_context(|| {
             format!(
                 "{} was exchanged for {}, which did not come before",
@@ -296,8 +299,8 @@ impl DumpedLedger {
 
     fn take_refund(&mut self, line: &str) -> anyhow::Result<()> {
         let refund: DumpedRefund = serde_json::from_str(line)?;
-        let at = self.by_id.get(&refund.order).copied();
-        let order = at.and_then(|at| self.orders.get_mut(at));
+        let position = self.by_id.get(&refund.order).copied();
+        let order = position.and_then(|position| self.orders.get_mut(position));
         let order = order.with_context(|| {
             format!(
                 "{} is of {}, which did not come before it",
@@ -316,17 +319,17 @@ impl DumpedLedger {
     /// Removes the records of all shows except these. The counts of unfinished work stay, because
     /// they do not name shows.
     pub fn keep_shows(&mut self, shows: &[String]) {
-        let sold = |show: &String| shows.contains(show);
-        self.shows.retain(|show, _| sold(show));
-        self.orders.retain(|order| sold(&order.show));
+        let is_kept = |show: &String| shows.contains(show);
+        self.shows.retain(|show, _| is_kept(show));
+        self.orders.retain(|order| is_kept(&order.show));
         let positions = self.orders.iter().enumerate();
         self.by_id = positions
-            .map(|(at, order)| (order.order.clone(), at))
+            .map(|(position, order)| (order.order.clone(), position))
             .collect();
         let orders = &self.by_id;
-        self.claims.retain(|claim| sold(&claim.show));
-        self.tickets.retain(|ticket| sold(&ticket.show));
-        self.waiters.retain(|waiter| sold(&waiter.show));
+        self.claims.retain(|claim| is_kept(&claim.show));
+        self.tickets.retain(|ticket| is_kept(&ticket.show));
+        self.waiters.retain(|waiter| is_kept(&waiter.show));
         self.payments
             .retain(|payment| orders.contains_key(&payment.order));
         self.effects
@@ -337,6 +340,6 @@ impl DumpedLedger {
 
     /// Returns an order by its id.
     pub fn order(&self, id: &str) -> Option<&DumpedOrder> {
-        self.by_id.get(id).map(|at| &self.orders[*at])
+        self.by_id.get(id).map(|position| &self.orders[*position])
     }
 }

@@ -176,40 +176,48 @@ impl DumpedOrder {
     }
 
     fn without_cells(&self, cells: &[u32]) -> Vec<u32> {
-        let gone = |cell: &u32| self.given_back.iter().any(|back| back.cells.contains(cell));
-        cells.iter().copied().filter(|cell| !gone(cell)).collect()
+        let is_returned = |cell: &u32| {
+            self.given_back
+                .iter()
+                .any(|returned| returned.cells.contains(cell))
+        };
+        cells
+            .iter()
+            .copied()
+            .filter(|cell| !is_returned(cell))
+            .collect()
     }
 
     fn without_labels<'a>(&'a self, labels: &'a [String]) -> Vec<&'a str> {
-        let gone = |label: &&str| {
-            let mut back = self.given_back.iter().flat_map(|back| &back.labels);
-            back.any(|gone| gone == label)
+        let is_returned = |label: &&str| {
+            let mut labels_returned = self.given_back.iter().flat_map(|seats| &seats.labels);
+            labels_returned.any(|returned| returned == label)
         };
         let labels = labels.iter().map(String::as_str);
-        labels.filter(|label| !gone(label)).collect()
+        labels.filter(|label| !is_returned(label)).collect()
     }
 
     /// Returns the spans in which the order had its seats, from its history. An expired order has
     /// seats again if late money buys some.
-    pub fn stays(&self) -> Vec<OrderSeatSpan<'_>> {
-        let mut stays: Vec<OrderSeatSpan<'_>> = Vec::new();
+    pub fn seat_spans(&self) -> Vec<OrderSeatSpan<'_>> {
+        let mut spans: Vec<OrderSeatSpan<'_>> = Vec::new();
         for step in &self.history {
             let owns = !matches!(
                 step.state.as_str(),
                 "expired" | "cancelled" | "capture_failed" | "refunded" | "exchanged"
             );
-            match (owns, stays.last_mut()) {
-                (false, Some(stay)) if stay.until_ms.is_infinite() => stay.until_ms = step.at_ms,
-                (true, Some(stay)) if stay.until_ms.is_infinite() => {}
-                (true, before) => {
-                    let seats = if before.is_none() {
+            match (owns, spans.last_mut()) {
+                (false, Some(span)) if span.until_ms.is_infinite() => span.until_ms = step.at_ms,
+                (true, Some(span)) if span.until_ms.is_infinite() => {}
+                (true, last) => {
+                    let seats = if last.is_none() {
                         self.made_for.as_ref()
                     } else if step.state == "awaiting_consent" {
                         self.offered.as_ref()
                     } else {
                         None
                     };
-                    stays.push(OrderSeatSpan {
+                    spans.push(OrderSeatSpan {
                         from_ms: step.at_ms,
                         until_ms: f64::INFINITY,
                         cells: seats.map_or(&self.cells, |seats| &seats.cells).clone(),
@@ -223,45 +231,45 @@ impl DumpedOrder {
                 (false, _) => {}
             }
         }
-        self.begin_with_what_is_gained(&mut stays);
-        self.end_early(&mut stays);
-        stays
+        self.begin_with_what_is_gained(&mut spans);
+        self.end_early(&mut spans);
+        spans
     }
 
     /// Inserts a first span for the new order of an exchange. Until the swap, this order has only
     /// the seats that the old order did not have.
-    fn begin_with_what_is_gained<'a>(&'a self, stays: &mut Vec<OrderSeatSpan<'a>>) {
+    fn begin_with_what_is_gained<'a>(&'a self, spans: &mut Vec<OrderSeatSpan<'a>>) {
         let Some(exchange) = &self.made_in else {
             return;
         };
-        let (Some(done_ms), Some(first)) = (exchange.done_ms, stays.first_mut()) else {
+        let (Some(done_ms), Some(first)) = (exchange.done_ms, spans.first_mut()) else {
             return;
         };
-        let before = OrderSeatSpan {
+        let first_span = OrderSeatSpan {
             from_ms: first.from_ms,
             until_ms: done_ms,
             cells: exchange.gained.cells.clone(),
             labels: exchange.gained.labels.iter().map(String::as_str).collect(),
         };
         first.from_ms = done_ms;
-        stays.insert(0, before);
+        spans.insert(0, first_span);
     }
 
     /// Takes refunded seats out of the last span, and adds a span for them that ends at their
     /// refund.
-    fn end_early<'a>(&'a self, stays: &mut Vec<OrderSeatSpan<'a>>) {
-        let Some(last) = stays.last_mut() else { return };
+    fn end_early<'a>(&'a self, spans: &mut Vec<OrderSeatSpan<'a>>) {
+        let Some(last) = spans.last_mut() else { return };
         if self.given_back.is_empty() {
             return;
         }
         last.cells = self.without_cells(&last.cells);
         last.labels = self.without_labels(&self.labels);
         let (from_ms, until_ms) = (last.from_ms, last.until_ms);
-        stays.extend(self.given_back.iter().map(|back| OrderSeatSpan {
+        spans.extend(self.given_back.iter().map(|returned| OrderSeatSpan {
             from_ms,
-            until_ms: until_ms.min(back.at_ms),
-            cells: back.cells.clone(),
-            labels: back.labels.iter().map(String::as_str).collect(),
+            until_ms: until_ms.min(returned.at_ms),
+            cells: returned.cells.clone(),
+            labels: returned.labels.iter().map(String::as_str).collect(),
         }));
     }
 }

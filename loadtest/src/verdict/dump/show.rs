@@ -212,9 +212,9 @@ impl DumpedShow {
     /// Returns the terms that were in force at a moment. Before any version was in force, returns
     /// the first version.
     pub fn terms_at(&self, at_ms: f64) -> Option<&DumpedTerms> {
-        let known = self.terms.values().rev();
-        let mut known = known.filter(|terms| terms.at_ms <= at_ms);
-        known.next().or(self.terms.values().next())
+        let versions = self.terms.values().rev();
+        let mut versions = versions.filter(|terms| terms.at_ms <= at_ms);
+        versions.next().or(self.terms.values().next())
     }
 
     /// Returns when a train leaves the stop where a leg begins. Returns `None` if the time is not

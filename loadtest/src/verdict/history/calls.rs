@@ -217,7 +217,7 @@ impl HistoryCall {
     }
 
     /// Returns whether the call was carried out, or nobody knows whether it was.
-    pub fn perhaps(&self) -> bool {
+    pub fn may_be_done(&self) -> bool {
         self.outcome != HistoryCallOutcome::Refused
     }
 }
@@ -265,14 +265,14 @@ pub(super) fn read(line: u32, text: &str) -> anyhow::Result<HistoryCall> {
 }
 
 /// Returns the operation of a call, with the fields of its answer.
-fn op_of(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation> {
+fn op_of(raw: RawHistoryCall, is_done: bool) -> anyhow::Result<HistoryOperation> {
     match raw.op.as_str() {
-        "join" | "place" | "leave" | "claim" => line_op(raw, done),
-        "hold" | "change" | "drop" | "wait" | "stop_waiting" => seat_op(raw, done),
+        "join" | "place" | "leave" | "claim" => line_op(raw, is_done),
+        "hold" | "change" | "drop" | "wait" | "stop_waiting" => seat_op(raw, is_done),
         "order" | "pay" | "order_read" | "cancel" | "foreign_order" | "consent" => {
-            order_op(raw, done)
+            order_op(raw, is_done)
         }
-        "ticket" | "scan" | "refund" | "exchange" => ticket_op(raw, done),
+        "ticket" | "scan" | "refund" | "exchange" => ticket_op(raw, is_done),
         other => bail!("no call is named {other:?}"),
     }
 }
@@ -283,18 +283,18 @@ fn required_field<T>(field: &str, value: Option<T>) -> anyhow::Result<T> {
 }
 
 /// Returns a field that the answer must have if the call was carried out.
-fn answered_field<T: Default>(done: bool, field: &str, value: Option<T>) -> anyhow::Result<T> {
+fn answered_field<T: Default>(is_done: bool, field: &str, value: Option<T>) -> anyhow::Result<T> {
     match value {
-        None if done => bail!("an answered call of this kind needs \"{field}\""),
+        None if is_done => bail!("an answered call of this kind needs \"{field}\""),
         value => Ok(value.unwrap_or_default()),
     }
 }
 
 /// Reads a call about the visitor's place in the line or its pass.
-fn line_op(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation> {
+fn line_op(raw: RawHistoryCall, is_done: bool) -> anyhow::Result<HistoryOperation> {
     Ok(match raw.op.as_str() {
         "join" => {
-            answered_field(done, "number", raw.number)?;
+            answered_field(is_done, "number", raw.number)?;
             HistoryOperation::Join {
                 number: raw.number,
                 holder: raw.holder,
@@ -306,7 +306,7 @@ fn line_op(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation> 
         },
         "leave" => HistoryOperation::Leave,
         "claim" => HistoryOperation::Claim {
-            exp_ms: answered_field(done, "exp_ms", raw.exp_ms)?,
+            exp_ms: answered_field(is_done, "exp_ms", raw.exp_ms)?,
             rank: raw.rank,
         },
         other => bail!("no call is named {other:?}"),
@@ -314,22 +314,22 @@ fn line_op(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation> 
 }
 
 /// Reads a call about a hold or the waitlist.
-fn seat_op(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation> {
+fn seat_op(raw: RawHistoryCall, is_done: bool) -> anyhow::Result<HistoryOperation> {
     Ok(match raw.op.as_str() {
         "hold" => HistoryOperation::Hold(Box::new(HoldCall {
             show: required_field("show", raw.show)?,
             wanted: raw.wanted,
             quantity: raw.quantity,
-            hold: answered_field(done, "hold", raw.hold)?,
-            seats: answered_field(done, "seats", raw.seats)?,
+            hold: answered_field(is_done, "hold", raw.hold)?,
+            seats: answered_field(is_done, "seats", raw.seats)?,
             legs: raw.legs,
-            expires_ms: answered_field(done, "expires_ms", raw.expires_ms)?,
+            expires_ms: answered_field(is_done, "expires_ms", raw.expires_ms)?,
         })),
         "change" => HistoryOperation::Change(Box::new(ChangeCall {
             hold: required_field("hold", raw.hold)?,
             add: raw.add.unwrap_or_default(),
             remove: raw.remove.unwrap_or_default(),
-            seats: answered_field(done, "seats", raw.seats)?,
+            seats: answered_field(is_done, "seats", raw.seats)?,
         })),
         "drop" => HistoryOperation::Drop {
             hold: required_field("hold", raw.hold)?,
@@ -347,12 +347,12 @@ fn seat_op(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation> 
 }
 
 /// Reads a call about an order, but not about its tickets.
-fn order_op(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation> {
+fn order_op(raw: RawHistoryCall, is_done: bool) -> anyhow::Result<HistoryOperation> {
     Ok(match raw.op.as_str() {
         "order" => HistoryOperation::Order(Box::new(OrderCall {
             hold: required_field("hold", raw.hold)?,
-            order: answered_field(done, "order", raw.order)?,
-            amount: answered_field(done, "amount", raw.amount)?,
+            order: answered_field(is_done, "order", raw.order)?,
+            amount: answered_field(is_done, "amount", raw.amount)?,
             currency: raw.currency,
             state: raw.state,
         })),
@@ -370,7 +370,7 @@ fn order_op(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation>
         }
         "order_read" => HistoryOperation::OrderRead(Box::new(OrderRead {
             order: required_field("order", raw.order)?,
-            state: answered_field(done, "state", raw.state)?,
+            state: answered_field(is_done, "state", raw.state)?,
             tickets: raw.tickets.unwrap_or_default(),
             seats: raw.seats,
             total: raw.total,
@@ -390,10 +390,10 @@ fn order_op(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation>
 }
 
 /// Reads a call about tickets: a read, a scan, a refund or an exchange.
-fn ticket_op(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation> {
+fn ticket_op(raw: RawHistoryCall, is_done: bool) -> anyhow::Result<HistoryOperation> {
     Ok(match raw.op.as_str() {
         "ticket" => {
-            answered_field(done, "ticket", raw.ticket)?;
+            answered_field(is_done, "ticket", raw.ticket)?;
             HistoryOperation::Read
         }
         "scan" => HistoryOperation::Scan {
@@ -407,8 +407,8 @@ fn ticket_op(raw: RawHistoryCall, done: bool) -> anyhow::Result<HistoryOperation
             order: required_field("order", raw.order)?,
             wanted: raw.wanted,
             legs: raw.legs,
-            successor: answered_field(done, "successor", raw.successor)?,
-            amount: answered_field(done, "amount", raw.amount)?,
+            successor: answered_field(is_done, "successor", raw.successor)?,
+            amount: answered_field(is_done, "amount", raw.amount)?,
         })),
         other => bail!("no call is named {other:?}"),
     })

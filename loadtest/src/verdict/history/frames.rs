@@ -12,13 +12,13 @@ pub struct HistoryFrame {
     /// The line of the history file.
     pub line: u32,
     /// The owner of the socket. `visitor 3` and `observer 3` are two owners.
-    pub who: String,
+    pub owner: String,
     /// The number of the visitor; `None` for an observer.
     pub visitor: Option<u64>,
     /// When the frame arrived.
     pub at_ms: f64,
     /// What the frame says.
-    pub seen: HistoryFrameBody,
+    pub body: HistoryFrameBody,
 }
 
 /// What a text frame says.
@@ -50,7 +50,7 @@ pub struct HistoryFeedFrame {
     /// The show of the seats.
     pub show: Box<str>,
     /// What the frame shows.
-    pub shown: HistoryFeedBody,
+    pub body: HistoryFeedBody,
 }
 
 /// What a binary frame shows.
@@ -131,7 +131,7 @@ fn socket_owner(observer: Option<&Value>, visitor: Option<u64>) -> anyhow::Resul
 /// Reads one text frame. Returns `None` if no invariant needs it.
 pub(super) fn read(line: u32, text: &str) -> anyhow::Result<Option<HistoryFrame>> {
     let raw: RawFrame = serde_json::from_str(text)?;
-    let seen = match raw.what.as_str() {
+    let body = match raw.what.as_str() {
         "place" => HistoryFrameBody::Place {
             number: raw.number,
             rank: raw.rank,
@@ -153,10 +153,10 @@ pub(super) fn read(line: u32, text: &str) -> anyhow::Result<Option<HistoryFrame>
     };
     Ok(Some(HistoryFrame {
         line,
-        who: socket_owner(raw.observer.as_ref(), raw.visitor)?,
+        owner: socket_owner(raw.observer.as_ref(), raw.visitor)?,
         visitor: raw.visitor,
         at_ms: raw.at_ms,
-        seen,
+        body,
     }))
 }
 
@@ -174,7 +174,7 @@ pub(super) fn snapshot(line: u32, text: &str) -> anyhow::Result<HistoryFeedFrame
         observer: observer_name(&raw.observer)?,
         at_ms: raw.at_ms,
         show: raw.show,
-        shown: HistoryFeedBody::Snapshot {
+        body: HistoryFeedBody::Snapshot {
             version: raw.version.parse()?,
             cells: raw.cells,
             packed,
@@ -189,7 +189,7 @@ pub(super) fn delta(line: u32, text: &str) -> anyhow::Result<HistoryFeedFrame> {
         observer: observer_name(&raw.observer)?,
         at_ms: raw.at_ms,
         show: raw.show,
-        shown: HistoryFeedBody::Delta {
+        body: HistoryFeedBody::Delta {
             from: raw.from.parse()?,
             to: raw.to.parse()?,
             cells: raw.cells,
@@ -200,6 +200,6 @@ pub(super) fn delta(line: u32, text: &str) -> anyhow::Result<HistoryFeedFrame> {
 /// Returns whose socket closed and when, or `None` if a socket opened.
 pub(super) fn close(text: &str) -> anyhow::Result<Option<(String, f64)>> {
     let raw: RawSocket = serde_json::from_str(text)?;
-    let who = socket_owner(raw.observer.as_ref(), raw.visitor)?;
-    Ok((raw.what == "close").then_some((who, raw.at_ms)))
+    let owner = socket_owner(raw.observer.as_ref(), raw.visitor)?;
+    Ok((raw.what == "close").then_some((owner, raw.at_ms)))
 }

@@ -60,7 +60,7 @@ export class Labels {
       // Where there is no room for both lines, the name alone may still fit.
       const { name } = one.section;
       const pictures = [this.text(`section ${one.k}`, [name, this.scene.words.section(one.k)]), this.text(`name ${one.k}`, [name])].filter(Boolean);
-      const tries = pictures.flatMap((picture) => this.spots(one, picture).map(([x, y]) => ({ picture, ...this.boxOf(picture, x, y, size) })));
+      const tries = pictures.flatMap((picture) => this.spots(one, picture, picture === pictures.at(-1)).map(([x, y]) => ({ picture, ...this.boxOf(picture, x, y, size) })));
       const others = isSmall(one) ? shown.filter((other) => other !== one) : shown.filter(isSmall);
       const blocked = [...others, ...words];
       const box = tries.find((spot) => !blocked.some((other) => meets(other, spot)));
@@ -70,10 +70,13 @@ export class Labels {
     }
   }
 
-  /** Returns the points around which a section's words may stand, the best first. */
-  spots(one, picture) {
+  /**
+   * Returns the points around which a section's words may stand, the best first. In a large section,
+   * only the name may leave the middle: two lines would reach into another section.
+   */
+  spots(one, picture, isName) {
     const { x, y, w, h } = one;
-    if (!isSmall(one)) return [0, -0.2, 0.2, -0.36, 0.36].map((share) => [x, y + share * h]);
+    if (!isSmall(one)) return (isName ? [0, -0.2, 0.2, -0.36, 0.36] : [0]).map((share) => [x, y + share * h]);
     const [wide, high] = [picture.width / this.scene.ratio, picture.height / this.scene.ratio];
     const [dx, dy] = [(w + wide) / 2 + 4, (h + high) / 2 + 3];
     const on = wide <= w && high <= h ? [[x, y]] : [];

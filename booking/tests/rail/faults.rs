@@ -438,6 +438,17 @@ fn all_faults_of_a_feed_are_reported_at_once() {
 }
 
 #[test]
+fn a_fault_has_its_line_in_files_with_either_end_of_line() {
+    for end in ["\n", "\r\n"] {
+        let faults = of_gtfs(|folder| {
+            let text = "route_id,route_type\nr1,2\nr2,2,9\n".replace('\n', end);
+            write(folder, "routes.txt", &text);
+        });
+        assert_eq!(faults, ["routes.txt:3 wrong_columns"], "{end:?}");
+    }
+}
+
+#[test]
 fn bytes_that_are_not_text_are_reported_with_their_line() {
     let faults = of_gtfs(|folder| {
         let bytes = b"route_id,route_type\nr1,2\n\xff\xfe,2\n";

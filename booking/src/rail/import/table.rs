@@ -152,6 +152,10 @@ pub fn each_line(
     let Some(columns) = columns_by_title(&titles, file, needed, faults) else {
         return false;
     };
+    // In a file with CR LF, the reader counts the LF of a line with the next line. So it is still in
+    // the first line, and every number lacks one.
+    let uncounted = u64::from(reader.position().line() == 1);
+    let line_of = |position: &csv::Position| position.line() + uncounted;
     let mut record = StringRecord::new();
     let mut seen = SeenLines::default();
     loop {
@@ -161,7 +165,7 @@ pub fn each_line(
                 return true;
             }
             Ok(true) => {
-                let number = record.position().map_or(0, csv::Position::line);
+                let number = record.position().map_or(0, line_of);
                 if record.len() != titles.len() {
                     let message = format!(
                         "it has {} where the first line has {}",
@@ -183,7 +187,7 @@ pub fn each_line(
                 });
             }
             Err(error) => {
-                let number = error.position().map_or(0, csv::Position::line);
+                let number = error.position().map_or(0, line_of);
                 if error.is_io_error() {
                     faults.add(file, number, "missing_file", error.to_string());
                     return false;

@@ -71,8 +71,8 @@ export class Labels {
   }
 
   /**
-   * Returns the points around which a section's words may stand, the best first. In a large section,
-   * only the name may leave the middle: two lines would reach into another section.
+   * Returns the points around which a section's words may stand, the best first. In a large
+   * section, only the name may leave the middle: two lines would reach into another section.
    */
   spots(one, picture, isName) {
     const { x, y, w, h } = one;

@@ -148,7 +148,6 @@ impl CinemaCatalogue {
         if let Some(seats) = seats {
             self.check_held_seats_stay(&pinned, &plans, seats).await?;
         }
-        let before = self.index();
         let changed = ProgrammeSummary {
             cities: programme.cities.len(),
             cinemas: programme.cinemas.len(),
@@ -158,7 +157,7 @@ impl CinemaCatalogue {
             new_plans: 0,
             new_showings: 0,
             changed_showings: 0,
-            left_out: before.left_out_by(&programme, now_ms),
+            left_out: self.index().left_out_by(&programme, now_ms),
             notes: Vec::new(),
         };
         let document = serde_json::to_string(&programme)

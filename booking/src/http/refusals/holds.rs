@@ -187,15 +187,17 @@ fn request_problem(fault: HoldRequestFault) -> Problem {
             "add",
             "add: name seats to add or to remove. The hold is as it was.",
         ),
-        HoldRequestFault::TooManyRemoved(most) => Problem::invalid_field(
-            "remove",
-            format!("remove: names at most {most} seats. The hold is as it was."),
-        ),
+        HoldRequestFault::TooManyRemoved(seats_max) => too_many_removed(seats_max),
         HoldRequestFault::NothingLeft => Problem::invalid_field(
             "remove",
             "remove: nothing would be left; give the whole hold back with DELETE. The hold is as it was.",
         ),
     }
+}
+
+fn too_many_removed(seats_max: usize) -> Problem {
+    let detail = format!("remove: names at most {seats_max} seats. The hold is as it was.");
+    Problem::invalid_field("remove", detail)
 }
 
 fn named_twice(field: &str, label: &str) -> Problem {

@@ -1,5 +1,5 @@
-//! Cases of the plan number that a show pins. It stays the same while the show's plan does, and grows
-//! each time the plan changes.
+//! Cases of the plan number that a show pins. It stays the same while the show's plan does, and
+//! grows each time the plan changes.
 
 use super::*;
 use crate::ledger::ShowRefused;

@@ -1,6 +1,6 @@
-//! Decides which plan version a show pins. Holds and orders have only the number of the plan version
-//! that their seats belong to. So a show keeps its number while its plan stays the same, and gets a
-//! larger number each time its plan changes.
+//! Decides which plan version a show pins. Holds and orders have only the number of the plan
+//! version that their seats belong to. So a show keeps its number while its plan stays the same,
+//! and gets a larger number each time its plan changes.
 
 use fairgate_databases::{LedgerError, SqlTransaction};
 use fairgate_model::ids::VenueId;

@@ -21,8 +21,8 @@ impl Ledger {
     }
 
     /// Returns the kind of provider that took the money for an order's seats, or
-    /// [`ProviderKind::None`] if they cost nothing. If an exchange made the order without a payment,
-    /// the money was paid for the exchanged order.
+    /// [`ProviderKind::None`] if they cost nothing. If an exchange made the order without a
+    /// payment, the money was paid for the exchanged order.
     pub async fn paid_by(&self, order: &OrderId) -> Result<ProviderKind> {
         self.installation
             .read(order.clone(), |tx, order| Box::pin(paid_by(tx, order)))

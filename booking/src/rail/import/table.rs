@@ -152,8 +152,8 @@ pub fn each_line(
     let Some(columns) = columns_by_title(&titles, file, needed, faults) else {
         return false;
     };
-    // In a file with CR LF, the reader counts the LF of a line with the next line. So it is still in
-    // the first line, and every number lacks one.
+    // In a file with CR LF, the reader counts the LF of a line with the next line. So it is still
+    // in the first line, and every number is too small by one.
     let uncounted = u64::from(reader.position().line() == 1);
     let line_of = |position: &csv::Position| position.line() + uncounted;
     let mut record = StringRecord::new();

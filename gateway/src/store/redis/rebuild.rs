@@ -106,12 +106,8 @@ impl RoomBuilder {
             now_ms: now,
             silent_ms: SILENT_MS,
         };
-        match self
-            .scripts
-            .run_as(room, AnyRoomFamily {}, begin)
-            .await?
-            .as_text()?
-        {
+        let begun = self.scripts.run_as(room, AnyRoomFamily {}, begin).await?;
+        match begun.as_text()? {
             "begun" => {}
             "lives" => return Ok(RoomRebuildOutcome::Lives),
             _ => return Ok(RoomRebuildOutcome::ByOther),

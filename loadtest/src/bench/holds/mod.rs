@@ -87,12 +87,8 @@ async fn measure(options: &HoldBenchOptions) -> anyhow::Result<HoldBenchFigures>
     let (mut bare, mut store) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         redis.flush_all().await?;
-        store.push(
-            HoldExampleProcess::start(&program, &url, options)
-                .await?
-                .run_takes()
-                .await?,
-        );
+        let example = HoldExampleProcess::start(&program, &url, options).await?;
+        store.push(example.run_takes().await?);
         redis.flush_all().await?;
         let (at_once, opening, taking) =
             (options.at_once as usize, opening.clone(), taking.clone());

@@ -31,6 +31,8 @@ pub const VIEWER: &str = "viewer-key";
 pub const DOOR: &str = "door-key";
 /// The room that covers the shows `night-*`.
 pub const ROOM: &str = "demo";
+/// When the shows of nodes begin. Nodes use the system's clock, so this moment must be far away.
+pub const NODES_BEGIN: &str = "2099-06-01T20:00:00+02:00";
 
 /// Booking with its running workers.
 pub struct App {
@@ -164,11 +166,12 @@ impl App {
     /// Opens several nodes that sell `night-1` in a hall of 40 seats. They share one PostgreSQL and
     /// one Redis, and use the system's clock.
     pub async fn nodes(count: usize, redis_url: &str) -> Vec<Self> {
-        Self::nodes_selling(count, redis_url, "grid:4x10", json!({})).await
+        let begins = json!({"starts_at": NODES_BEGIN});
+        Self::nodes_selling(count, redis_url, "grid:4x10", begins).await
     }
 
     /// Does the same as [`Self::nodes`], with a plan for the hall and changes to the show's
-    /// document.
+    /// document. They must say when it begins, as [`NODES_BEGIN`] does.
     pub async fn nodes_selling(
         count: usize,
         redis_url: &str,

@@ -15,7 +15,7 @@ const LIST: &str = "/v1/shows/night-1/waitlist";
 /// Starts a Redis server and two nodes that sell a hall of sixty seats.
 async fn two(changes: Value) -> (servers::RedisServers, Vec<App>) {
     let redis = servers::RedisServers::single().await.expect("Redis starts");
-    let mut sold = json!({"orphans": "allow", "seats_per_visitor": 10});
+    let mut sold = json!({"starts_at": NODES_BEGIN, "orphans": "allow", "seats_per_visitor": 10});
     if let (Some(sold), Value::Object(changes)) = (sold.as_object_mut(), changes) {
         sold.extend(changes);
     }

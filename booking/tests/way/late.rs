@@ -269,7 +269,7 @@ async fn three_hundred_late_payments_at_two_nodes_each_end_with_seats_or_money_b
         .await
         .expect("Redis starts");
     let quick = json!({
-        "orphans": "allow", "starts_at": "2099-06-01T20:00:00Z",
+        "orphans": "allow", "starts_at": NODES_BEGIN,
         "hold_s": 3, "grace_s": 1, "claim_grace_s": 1, "pay_s": 3,
     });
     let nodes = App::nodes_selling(2, &redis.url(), "grid:10x30", quick).await;

@@ -142,7 +142,8 @@ async fn a_change_of_the_show_at_one_node_applies_to_holds_at_the_other() {
     let nodes = App::nodes(2, &redis.url()).await;
     let ben = nodes[0].visitor(2);
     assert_eq!(nodes[1].seats("night-1").await["free"], 40);
-    nodes[0].put_show("night-1", json!({ "hold_s": 60 })).await;
+    let shorter = json!({"starts_at": NODES_BEGIN, "hold_s": 60});
+    nodes[0].put_show("night-1", shorter).await;
     until("the new hold time at the other node", async || {
         let hold = nodes[1].hold(&ben, &["A-1"]).await;
         let span = |at: &str| text(&hold, at).parse::<jiff::Timestamp>().expect("a time");

@@ -42,7 +42,7 @@ fn size() -> (u16, usize, usize) {
 
 fn night(price: i64) -> Value {
     json!({
-        "prices": {"cat1": price, "cat2": price}, "seats_per_visitor": SEATS_MAX, "orphans": "allow",
+        "starts_at": NODES_BEGIN, "prices": {"cat1": price, "cat2": price}, "seats_per_visitor": SEATS_MAX, "orphans": "allow",
         "refunds": [{"until_h": 48, "fee_pct": 10}], "exchange": {"cheaper": "refund_rule", "fee": 150},
     })
 }

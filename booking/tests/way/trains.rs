@@ -24,6 +24,16 @@ pub async fn opened() -> (App, Visitor, Visitor) {
 }
 
 pub async fn on_sale(app: &App) -> (Visitor, Visitor) {
+    on_sale_until(app, "2027-02-01T08:00:00Z").await
+}
+
+/// Does the same as [`on_sale`] for a node. Nodes use the system's clock, so the train must leave
+/// in a far future.
+pub async fn on_sale_at_node(node: &App) -> (Visitor, Visitor) {
+    on_sale_until(node, "2099-02-01T08:00:00Z").await
+}
+
+async fn on_sale_until(app: &App, leaves: &str) -> (Visitor, Visitor) {
     let plan = serde_json::to_string(&carriages(10)).expect("a plan");
     let ledger = app.ledger().await;
     let stock = "stock".parse().expect("a slug");
@@ -38,7 +48,7 @@ pub async fn on_sale(app: &App) -> (Visitor, Visitor) {
         stock,
         stops: 5,
         seats_per_visitor: 4,
-        leaves: "2027-02-01T08:00:00Z".parse().expect("a moment"),
+        leaves: leaves.parse().expect("a moment"),
     };
     let sold = app.booking.sell_departures(Arc::new(daily)).await;
     sold.expect("its plan is there");
@@ -281,7 +291,7 @@ async fn two_calls_for_one_journey_at_two_nodes_never_get_each_others_seats() {
     let redis = servers::RedisServers::single().await.expect("Redis starts");
     let nodes = App::nodes(2, &redis.url()).await;
     for node in &nodes {
-        on_sale(node).await;
+        on_sale_at_node(node).await;
     }
     for n in 0..8 {
         let who = nodes[0].visitor_of(EVERYDAY, 100 + n);
@@ -426,8 +436,8 @@ async fn a_departure_gets_keys_in_redis_at_its_first_hold_and_every_node_knows_i
     }
     let redis = servers::RedisServers::single().await.expect("Redis starts");
     let nodes = App::nodes(2, &redis.url()).await;
-    let (ana, ben) = on_sale(&nodes[0]).await;
-    on_sale(&nodes[1]).await;
+    let (ana, ben) = on_sale_at_node(&nodes[0]).await;
+    on_sale_at_node(&nodes[1]).await;
     let keys = async || {
         let keys = redis.command(0, &["KEYS", "*t1-*"]).await;
         match keys.expect("Redis answers") {

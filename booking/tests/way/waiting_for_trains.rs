@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::harness::*;
 use crate::train::CLASS;
-use crate::trains::{SHOW, bought, hold, on_sale, opened, seats};
+use crate::trains::{SHOW, bought, hold, on_sale_at_node, opened, seats};
 
 const LIST: &str = "/v1/shows/t1-2027-02-01/waitlist";
 /// The time from 10 January, 09:00 to 1 February, 07:59:30, half a minute before the train leaves.
@@ -322,8 +322,8 @@ async fn two_nodes_serve_one_waitlist_of_a_train() {
     }
     let redis = servers::RedisServers::single().await.expect("Redis starts");
     let nodes = App::nodes(2, &redis.url()).await;
-    let (ana, ben) = on_sale(&nodes[0]).await;
-    on_sale(&nodes[1]).await;
+    let (ana, ben) = on_sale_at_node(&nodes[0]).await;
+    on_sale_at_node(&nodes[1]).await;
     let baskets = full_but(&nodes[0], &[]).await;
     // The second node may not have seen the holds yet. It reads the store before it answers that
     // seats are free.

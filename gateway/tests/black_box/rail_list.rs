@@ -1,19 +1,41 @@
 //! Tests the list of the trains that were found: how they are marked, ordered and filtered, and
-//! that each takes one line on a phone. Also tests which station a name means.
+//! that they are low on a phone. Also tests which station a name means.
 
 use crate::harness::{Browser, Server};
 use crate::rail;
 
+/// The slow train has a class of its own, which is the cheapest. So the order by price differs from
+/// the order by departure.
+const NIGHT_STOCK: &str = r#"
+    [[class]]
+    key = "second"
+    per_km = 4600
+    [[class]]
+    key = "couchette"
+    per_km = 2300
+    [[stock]]
+    id = "day"
+    carriages = [{ class = "second", rows = 10, seats = "ABC DF" }]
+    [[stock]]
+    id = "night"
+    kinds = ["slow"]
+    carriages = [{ class = "couchette", rows = 10, seats = "AB CD" }]
+"#;
+
 /// Returns the codes of the trains in the page, in their order.
 const TRAINS: &str = "[...document.querySelectorAll('#found .train h3')].map((one) => one.firstChild.textContent.trim()).join(' ')";
 
+/// Returns the marks of each train in the page, in the order of the trains.
+const MARKS: &str = "[...document.querySelectorAll('#found .train h3')].map((one) => [...one.querySelectorAll('.mark')].map((mark) => mark.textContent.trim()).join(' '))";
+
 #[tokio::test(flavor = "multi_thread")]
-async fn trains_are_marked_sorted_and_filtered_and_one_line_each_on_a_phone() {
+async fn trains_are_marked_sorted_and_filtered_and_all_fit_on_a_phone() {
     let Some(ana) = Browser::open().await else {
         return;
     };
     let server = Server::prepared(&[], async |data: &std::path::Path| {
-        rail::put_in("Europe/Berlin", rail::TERMS, data).await;
+        let settings = format!("{}{NIGHT_STOCK}", rail::TERMS);
+        rail::put_in("Europe/Berlin", &settings, data).await;
     })
     .await;
     let search = format!("/rail?from=RVN&to=HIL&date={}&seats=1", rail::date());
@@ -23,10 +45,10 @@ async fn trains_are_marked_sorted_and_filtered_and_one_line_each_on_a_phone() {
             .await;
     };
     lists("", "R1 R3 N9").await;
-    let marked = "document.querySelectorAll('#found .mark').length";
-    ana.until::<u64>(marked).await;
+    let marks: Vec<String> = ana.until(MARKS).await;
+    assert_eq!(marks, ["Fastest", "Fastest", "Cheapest"]);
     ana.picture("12-trains-listed").await;
-    lists("&sort=fastest", "R1 R3 N9").await;
+    lists("&sort=cheapest", "N9 R1 R3").await;
     lists("&after=10%3A00", "R3 N9").await;
     lists("&after=23%3A00", "").await;
     ana.until::<bool>("document.querySelector('#found .empty') !== null")
@@ -35,7 +57,7 @@ async fn trains_are_marked_sorted_and_filtered_and_one_line_each_on_a_phone() {
     // On a phone, each train is low enough that all three fit into the window.
     ana.become_phone().await;
     ana.until::<bool>(
-        "[...document.querySelectorAll('#found .train')].every((one) => one.offsetHeight < 140 && one.querySelector('.find-best a').offsetHeight >= 44)",
+        "document.querySelector('#found .finds').offsetHeight <= innerHeight && [...document.querySelectorAll('#found .train')].every((one) => one.offsetHeight < 140 && one.querySelector('.find-best a').offsetHeight >= 44)",
     )
     .await;
     ana.close("Ana").await;

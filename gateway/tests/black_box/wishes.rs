@@ -27,13 +27,15 @@ const REMOVE_SECOND: &str = "(() => {
     return window.step === 2 && !find('#wish-form') && document.querySelectorAll('#wish-list li').length === 1;
 })()";
 
-/// Loses the answer to the first call for a hold. The server has carried out this call.
+/// Loses the answer to the first call for a hold. The server has carried out this call. The tab
+/// keeps the id of the hold as `lostHold`.
 const LOSE_FIRST_HOLD: &str = "(() => {
     const real = window.fetch;
     window.fetch = async (path, options) => {
         const answer = await real(path, options);
         if (options?.method === 'POST' && String(path).endsWith('/holds') && !window.lost) {
             window.lost = true;
+            sessionStorage.lostHold = (await answer.json()).hold;
             throw new TypeError('the answer is lost');
         }
         return answer;
@@ -211,7 +213,7 @@ async fn a_double_tap_and_one_after_a_lost_answer_hold_the_same_seats() {
     fan.run("for (const _ of [1, 2]) document.querySelector('#wish-hold').click()")
         .await;
     fan.until::<bool>(
-        "window.lost && document.querySelector('#place').dataset.state === 'admitted'",
+        "sessionStorage.lostHold && document.querySelector('#place').dataset.state === 'admitted'",
     )
     .await;
     // After a reload, the page still knows of the attempt.
@@ -219,6 +221,9 @@ async fn a_double_tap_and_one_after_a_lost_answer_hold_the_same_seats() {
     fan.run("window.lost = true").await;
     fan.click("#wish-hold").await;
     fan.until::<bool>(BASKET).await;
+    let basket: String = fan.until("location.pathname").await;
+    let lost: String = fan.until("sessionStorage.lostHold").await;
+    assert_eq!(basket, format!("/checkout/{lost}"));
     let seats: Value = until("the room counts what is held", async || {
         let seats = promoter.room("sale").await["seats"].take();
         (seats["held"] != 0).then_some(seats)

@@ -203,7 +203,7 @@ mod tests {
         let put = catalogue.put_venue(&hall, &map, &nowhere, 0).await;
         put.expect("stored");
         let document = serde_json::json!({
-            "venue": "hall", "title": "A film", "starts_at": "2027-06-01T20:00:00Z", "prices": {"cat1": 1_000},
+            "venue": "hall", "title": "A film", "starts_at": "2099-06-01T20:00:00Z", "prices": {"cat1": 1_000},
         });
         let document = serde_json::from_value(document).expect("a document");
         let id = "film-1".parse().expect("a slug");

@@ -4,7 +4,11 @@ use std::fmt::Display;
 
 /// Returns the number with `one` if it is 1, and with `many` otherwise: `1 seat`, `4 seats`.
 #[must_use]
-pub fn counted<N: Display + PartialEq + From<u8>>(number: N, one: &str, many: &str) -> String {
+pub fn counted<N: Copy + Display + PartialEq + From<u8>>(
+    number: N,
+    one: &str,
+    many: &str,
+) -> String {
     let noun = if number == N::from(1) { one } else { many };
     format!("{number} {noun}")
 }

@@ -50,7 +50,7 @@ impl FromStr for PlanSweep {
         if !(from > 0.0 && to > from && to.is_finite()) {
             return Err(format!("{from}..{to} is no range above 0 that grows"));
         }
-        if !FRACTIONS.contains(field) && !(from >= 1.0 && to <= 1e9) {
+        if !(FRACTIONS.contains(field) || from >= 1.0 && to <= 1e9) {
             return Err(format!("{from}..{to} is not within 1..1000000000"));
         }
         if *field == "per_s" && !(from >= 0.001 && to <= 1e6) {

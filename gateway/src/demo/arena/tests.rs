@@ -31,9 +31,10 @@ fn inside(shape: &[OutlinePoint], [x, y]: OutlinePoint) -> bool {
 
 /// Returns whether two straight lines cross: the ends of each lie on different sides of the other.
 fn cross([a, b]: [OutlinePoint; 2], [c, d]: [OutlinePoint; 2]) -> bool {
-    let side = |[from_x, from_y]: OutlinePoint, [to_x, to_y]: OutlinePoint, [x, y]| {
-        (to_x - from_x) * (y - from_y) - (to_y - from_y) * (x - from_x)
-    };
+    let side =
+        |[from_x, from_y]: OutlinePoint, [to_x, to_y]: OutlinePoint, [x, y]: OutlinePoint| {
+            (to_x - from_x) * (y - from_y) - (to_y - from_y) * (x - from_x)
+        };
     side(a, b, c) * side(a, b, d) < 0.0 && side(c, d, a) * side(c, d, b) < 0.0
 }
 

@@ -26,13 +26,13 @@ pub use stopped_passes::*;
 /// repeated call by its key.
 pub const EFFECT_LENT_MS: i64 = 5_000;
 
-/// How long a captured payment must stay unchanged before its state is read from the provider, in
-/// milliseconds. The state is read again each time the payment has been unchanged for twice as long
-/// as at the last read. After [`TAKEN_READ_FOR_MS`] the state is no longer read.
+/// How long a captured or refunded payment must stay unchanged before its state is read from the
+/// provider, in milliseconds. The state is read again each time the payment has been unchanged for
+/// twice as long as at the last read. After [`TAKEN_READ_FOR_MS`] the state is no longer read.
 pub const TAKEN_QUIET_MS: i64 = 3_600_000;
 
-/// How long the state of a captured payment is read from the provider, in milliseconds from the
-/// payment's last change.
+/// How long the state of a captured or refunded payment is read from the provider, in milliseconds
+/// from the payment's last change.
 pub const TAKEN_READ_FOR_MS: i64 = 120 * 24 * 3_600_000;
 
 /// How long a provider's event is lent to one worker, in milliseconds. If two workers settle the

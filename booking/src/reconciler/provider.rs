@@ -8,7 +8,7 @@ use super::{Reconciler, millis};
 use crate::ledger::LedgerError;
 
 /// The maximum number of payments without captured money that one pass reads. The pass also reads
-/// up to a quarter as many captured payments.
+/// up to a quarter as many captured or refunded payments.
 const BATCH_MAX: u32 = 200;
 
 /// How many calls to the provider run at the same time.

@@ -318,7 +318,7 @@ fn of_payment(payment: &Payment, changed_ms: i64, read: &ProviderPayment) -> Opt
     let news = payment.state.may_become(read.state)
         || (read.state == PaymentState::Refunded
             && payment.state.may_become(PaymentState::Captured))
-        || (payment.state == PaymentState::Captured && read.refunded != payment.refunded);
+        || (payment.state.is_taken() && read.refunded != payment.refunded);
     news.then(|| DriftFinding {
         kind: DriftKind::NewsMissed,
         since_ms: changed_ms,

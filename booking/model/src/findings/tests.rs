@@ -95,7 +95,7 @@ fn only_a_payment_that_has_gone_further_at_the_provider_gives_a_finding() {
         state,
         reference: None,
         client: None,
-        refunded: 0,
+        refunded: if state == P::Refunded { 100 } else { 0 },
     };
     for (here, there, refunded, news) in [
         (P::Created, P::Created, 0, false),
@@ -106,6 +106,8 @@ fn only_a_payment_that_has_gone_further_at_the_provider_gives_a_finding() {
         (P::Captured, P::Captured, 0, false),
         (P::Captured, P::Captured, 40, true),
         (P::Captured, P::Refunded, 100, true),
+        (P::Refunded, P::Refunded, 100, false),
+        (P::Refunded, P::Captured, 0, true),
         (P::Voided, P::Voided, 0, false),
     ] {
         let read = ProviderPayment {

@@ -12,6 +12,7 @@ pub(super) const CASES: &[Case] = cases![
     order_facts_list_a_cancelled_order_that_gets_money,
     order_facts_list_the_oldest_orders_if_there_are_too_many,
     a_quiet_payment_is_returned_once_and_then_less_and_less_often,
+    a_refunded_payment_is_read_back_because_its_refund_may_fail,
     a_hold_with_an_order_is_not_among_the_holds_without_order,
     a_hold_of_late_money_is_not_among_the_holds_without_order,
     an_order_from_before_its_hold_was_given_up_is_refused_and_a_later_order_is_made,
@@ -125,6 +126,35 @@ async fn a_quiet_payment_is_returned_once_and_then_less_and_less_often(ledger: B
         quiet(taken_ms + TAKEN_READ_FOR_MS).await.is_empty(),
         "a payment is read for a limited time"
     );
+}
+
+async fn a_refunded_payment_is_read_back_because_its_refund_may_fail(ledger: Books) {
+    stocked(&ledger).await;
+    let order = claimed(&ledger, "a", ANA, &[0]).await;
+    let ended = ledger
+        .apply_event(&order.id, OrderEvent::GivenUp, NOW_MS)
+        .await;
+    ended.expect("written");
+    let taken = provider_event(&order, ProviderEventKind::Captured);
+    assert_eq!(settled(&ledger, taken, NOW_MS + 1).await, "applied");
+    let refund = ledger.due_effects(NOW_MS + 1, 10).await.expect("readable")[0].id;
+    let quiet = async |now_ms| {
+        let quiet = ledger.quiet_payments(now_ms, 1_000, 10).await;
+        quiet.expect("written")
+    };
+    // Before the refund, the payment was not due for a long time.
+    let back_ms = NOW_MS + 9 * TAKEN_QUIET_MS;
+    assert_eq!(quiet(back_ms).await.len(), 1);
+    ledger.refunded(refund, back_ms).await.expect("written");
+    assert!(quiet(back_ms + TAKEN_QUIET_MS - 1).await.is_empty());
+    let read = quiet(back_ms + TAKEN_QUIET_MS).await;
+    assert_eq!(
+        (read.len(), read[0].0.state, read[0].0.refunded),
+        (1, PaymentState::Refunded, order.total)
+    );
+    assert!(quiet(back_ms + 2 * TAKEN_QUIET_MS - 1).await.is_empty());
+    assert_eq!(quiet(back_ms + 2 * TAKEN_QUIET_MS).await.len(), 1);
+    assert!(quiet(back_ms + TAKEN_READ_FOR_MS).await.is_empty());
 }
 
 async fn without_order(ledger: &Books, holds: &[&HoldId]) -> Vec<HoldId> {

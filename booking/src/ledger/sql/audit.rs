@@ -37,9 +37,9 @@ impl Ledger {
     /// Returns payments that may still change but have not changed for `quiet_ms`, each with the
     /// time of its last change. The payments that have been due the longest are chosen first. Also
     /// puts off each returned payment: it is due again when it has been unchanged for twice as
-    /// long. A captured payment can change only by a refund, so it is first due after
-    /// [`TAKEN_QUIET_MS`]. A batch has up to a quarter of `batch_max` captured payments, and up to
-    /// `batch_max` other payments.
+    /// long. A captured or refunded payment can change only by a refund that succeeds or fails, so
+    /// it is first due after [`TAKEN_QUIET_MS`]. A batch has up to a quarter of `batch_max` such
+    /// payments, and up to `batch_max` other payments.
     pub async fn quiet_payments(
         &self,
         now_ms: i64,
@@ -133,7 +133,7 @@ async fn quiet_payments(
 ) -> Result<Vec<(Payment, i64)>> {
     let open = "p.state IN ('created', 'declined', 'authorised') \
          AND (p.state = 'authorised' OR p.updated_at > $1 - $3)";
-    let taken = "p.state = 'captured' AND p.updated_at > $1 - $3";
+    let taken = "p.state IN ('captured', 'refunded') AND p.updated_at > $1 - $3";
     let due = [
         (open, quiet_ms, READ_FOR_MS, batch_max),
         (taken, TAKEN_QUIET_MS, TAKEN_READ_FOR_MS, batch_max / 4),
@@ -178,10 +178,11 @@ async fn quiet_payments_fused(
              AND updated_at <= $1 - $2 AND (state = 'authorised' OR updated_at > $1 - $3) \
              ORDER BY read_due LIMIT $4 FOR UPDATE SKIP LOCKED), \
          taken AS (SELECT payment FROM payments \
-             WHERE state = 'captured' AND read_due <= $1 AND updated_at <= $1 - $5 \
-             AND updated_at > $1 - $6 ORDER BY read_due LIMIT $4 / 4 FOR UPDATE SKIP LOCKED) \
+             WHERE state IN ('captured', 'refunded') AND read_due <= $1 \
+             AND updated_at <= $1 - $5 AND updated_at > $1 - $6 \
+             ORDER BY read_due LIMIT $4 / 4 FOR UPDATE SKIP LOCKED) \
          UPDATE payments p SET read_due = $1 + GREATEST($1 - p.updated_at, \
-             CASE p.state WHEN 'captured' THEN $5 ELSE $2 END) \
+             CASE WHEN p.state IN ('captured', 'refunded') THEN $5 ELSE $2 END) \
          FROM (SELECT payment FROM open UNION ALL SELECT payment FROM taken) AS due \
          WHERE p.payment = due.payment RETURNING {PAYMENT_COLUMNS}, p.updated_at"
     );

@@ -50,4 +50,10 @@ CREATE TABLE venue_locations (
 );
 ",
     ),
+    Migration::of_both(
+        "
+DROP INDEX payments_taken;
+CREATE INDEX payments_taken ON payments (read_due) WHERE state IN ('captured', 'refunded');
+",
+    ),
 ];

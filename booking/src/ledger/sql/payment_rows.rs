@@ -19,7 +19,9 @@ pub(super) async fn move_payment(
     state: PaymentState,
     now_ms: i64,
 ) -> Result<()> {
-    let sql = "UPDATE payments SET state = $2, updated_at = $3 WHERE order_id = $1";
+    // The intervals at which the payment is read back begin anew.
+    let sql = "UPDATE payments SET state = $2, updated_at = $3, read_due = LEAST(read_due, $3) \
+         WHERE order_id = $1";
     tx.execute(sql, &[&order.as_str(), &state.as_str(), &now_ms])
         .await?;
     close_refunds(tx, order, state, now_ms).await

@@ -86,8 +86,8 @@ async fn advance_payment(
     now_ms: i64,
 ) -> Result<()> {
     let id = order.as_str();
-    let sql = "UPDATE payments SET state = $2, updated_at = $3, reference = COALESCE(reference, $4) \
-         WHERE order_id = $1";
+    let sql = "UPDATE payments SET state = $2, updated_at = $3, read_due = LEAST(read_due, $3), \
+         reference = COALESCE(reference, $4) WHERE order_id = $1";
     tx.execute(sql, &[&id, &state.as_str(), &now_ms, &event.reference])
         .await?;
     if let Some(card) = card {

@@ -148,18 +148,7 @@ impl CinemaCatalogue {
         if let Some(seats) = seats {
             self.check_held_seats_stay(&pinned, &plans, seats).await?;
         }
-        let changed = ProgrammeSummary {
-            cities: programme.cities.len(),
-            cinemas: programme.cinemas.len(),
-            halls: programme.halls.len(),
-            films: programme.films.len(),
-            showings: programme.showings.len(),
-            new_plans: 0,
-            new_showings: 0,
-            changed_showings: 0,
-            left_out: self.index().left_out_by(&programme, now_ms),
-            notes: Vec::new(),
-        };
+        let left_out = self.index().left_out_by(&programme, now_ms);
         let document = serde_json::to_string(&programme)
             .map_err(|error| LedgerError::Corrupt(error.to_string()))?;
         let new = NewProgramme {
@@ -176,11 +165,16 @@ impl CinemaCatalogue {
         self.refresh_programme().await?;
         note_kept_times(&programme, &put.kept_times, &mut faults);
         Ok(ProgrammeSummary {
+            cities: programme.cities.len(),
+            cinemas: programme.cinemas.len(),
+            halls: programme.halls.len(),
+            films: programme.films.len(),
+            showings: programme.showings.len(),
             new_plans: put.plans,
             new_showings: put.new,
             changed_showings: put.changed,
+            left_out,
             notes: faults.notes_with_lines(text),
-            ..changed
         })
     }
 

@@ -201,7 +201,7 @@ async fn an_exchange_fee_that_the_provider_never_takes_refuses_the_import() {
         .to_string();
     assert!(
         told.contains("terms.exchange.fee: 0.305 KWD is no multiple of 0.010 KWD")
-            && told.contains("nothing was imported: 1 faults"),
+            && told.contains("nothing was imported: 1 fault in"),
         "{told}"
     );
     with.payments = ProviderKind::Sandbox;

@@ -16,7 +16,7 @@ const READ_BACK_S_MAX: u64 = 3_600;
 pub enum PaymentSettings {
     /// No provider. Only free seats can be ordered.
     None,
-    /// The built-in test provider. Pages and tickets carry TEST.
+    /// The built-in test provider. Pages, and the tickets that it sells, carry TEST.
     Sandbox,
     /// Stripe, with the account's keys.
     Stripe(StripeSettings),

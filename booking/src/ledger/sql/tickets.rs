@@ -6,7 +6,6 @@ use fairgate_model::ids::{OrderId, TicketId};
 use fairgate_model::orders::{Order, Ticket};
 use fairgate_model::payments::kind::ProviderKind;
 
-use super::exchange_rows::exchanged_order_if_done;
 use super::rows::{Result, corrupt, find_order, from_json, parsed, scan_outcome, text, to_json};
 use super::{Ledger, keyed};
 use crate::ledger::{BeginCallOutcome, KeptAnswer, KeyedCall, TicketScanOutcome};
@@ -21,8 +20,9 @@ impl Ledger {
     }
 
     /// Returns the kind of provider that took the money for an order's seats, or
-    /// [`ProviderKind::None`] if they cost nothing. If an exchange made the order without a
-    /// payment, the money was paid for the exchanged order.
+    /// [`ProviderKind::None`] if they cost nothing. If exchanges led to the order, the money of the
+    /// exchanged orders counts, too. If the sandbox took any of the money, returns
+    /// [`ProviderKind::Sandbox`], because the seats were then not paid for with real money alone.
     pub async fn paid_by(&self, order: &OrderId) -> Result<ProviderKind> {
         self.installation
             .read(order.clone(), |tx, order| Box::pin(paid_by(tx, order)))
@@ -98,20 +98,20 @@ async fn find(tx: &SqlTransaction, ticket: &TicketId) -> Result<Option<Ticket>> 
 }
 
 async fn paid_by(tx: &SqlTransaction, order: &OrderId) -> Result<ProviderKind> {
-    let mut order = order.clone();
-    loop {
-        let sql = "SELECT provider FROM payments WHERE order_id = $1";
-        let row = tx.query_one(sql, &[&order.as_str()]).await?;
-        let name = text(&row, 0)?;
-        let kind = name.parse().map_err(|_| corrupt("a payment's provider"))?;
-        if kind != ProviderKind::None {
-            return Ok(kind);
-        }
-        match exchanged_order_if_done(tx, &order).await? {
-            Some(exchanged) => order = exchanged,
-            None => return Ok(kind),
+    let sql = "WITH RECURSIVE exchanged (order_id) AS (SELECT order_id FROM orders WHERE order_id = $1 UNION \
+             SELECT x.order_id FROM exchanges x JOIN exchanged e ON x.successor = e.order_id \
+             WHERE x.done_at IS NOT NULL) \
+         SELECT DISTINCT p.provider FROM payments p JOIN exchanged e ON e.order_id = p.order_id";
+    let mut paid_by = ProviderKind::None;
+    for row in tx.query(sql, &[&order.as_str()]).await? {
+        let kind = text(&row, 0)?.parse();
+        match kind.map_err(|_| corrupt("a payment's provider"))? {
+            ProviderKind::None => {}
+            ProviderKind::Sandbox => return Ok(ProviderKind::Sandbox),
+            kind => paid_by = kind,
         }
     }
+    Ok(paid_by)
 }
 
 async fn scan(

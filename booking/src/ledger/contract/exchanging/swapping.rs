@@ -17,7 +17,7 @@ pub(in super::super) const CASES: &[Case] = cases![
     gained_seats_count_for_the_card_that_pays_the_difference_too,
     seats_do_not_count_for_a_declined_card,
     the_seats_of_an_exchange_may_be_exchanged_again,
-    seats_without_a_difference_were_paid_by_the_provider_of_the_exchanged_order,
+    seats_that_were_exchanged_for_the_sandboxs_seats_are_the_sandboxs,
 ];
 
 async fn without_a_difference_the_seats_are_swapped_at_once(ledger: Books) {
@@ -317,9 +317,7 @@ async fn the_seats_of_an_exchange_may_be_exchanged_again(ledger: Books) {
     assert_eq!(cells(&ledger).await, BTreeSet::new());
 }
 
-async fn seats_without_a_difference_were_paid_by_the_provider_of_the_exchanged_order(
-    ledger: Books,
-) {
+async fn seats_that_were_exchanged_for_the_sandboxs_seats_are_the_sandboxs(ledger: Books) {
     let old = bought(&ledger, &[0]).await;
     let paid_by = async |order: &Order| ledger.paid_by(&order.id).await.expect("readable");
     assert_eq!(paid_by(&old).await, ProviderKind::Sandbox);
@@ -332,4 +330,15 @@ async fn seats_without_a_difference_were_paid_by_the_provider_of_the_exchanged_o
         .expect("the order is there");
     assert_eq!(new.state, Ticketed);
     assert_eq!(paid_by(&new).await, ProviderKind::Sandbox);
+    // A small difference in real money does not make the tickets valid.
+    let mut dearer = wanted(&new, "y", &[(5, 0..2, 1_050)]);
+    dearer.payment.provider = "stripe".to_owned();
+    let dearest = ledger
+        .exchange(&new.id, dearer, EXCHANGE_BASIS, NOW_MS + 4)
+        .await
+        .expect("allowed")
+        .expect("the order is there");
+    assert_eq!(paid_by(&dearest).await, ProviderKind::Stripe);
+    assert_eq!(paid(&ledger, &dearest).await.state, Ticketed);
+    assert_eq!(paid_by(&dearest).await, ProviderKind::Sandbox);
 }

@@ -101,18 +101,20 @@ impl PaymentEventInbox {
         Ok(is_new)
     }
 
-    /// Stores the events that the provider would have sent for a state that was read back. Returns
-    /// whether any of these events is new.
+    /// Stores the events that the provider would have sent for a state that was read back.
+    /// `changed_ms` is when the payment last changed in the ledger. Returns whether any of these
+    /// events is new.
     ///
     /// # Errors
     /// Returns an error if the ledger did not store the event.
     pub async fn take_read_back(
         &self,
         payment: &super::Payment,
+        changed_ms: i64,
         found: &ProviderPayment,
     ) -> Result<bool, LedgerError> {
         let mut any_is_new = false;
-        for event in found.events(payment) {
+        for event in found.events(payment, changed_ms) {
             let body = serde_json::to_vec(&StoredReadBack { read_back: &event })
                 .map_err(|error| LedgerError::Corrupt(error.to_string()))?;
             any_is_new |= self.store_event(event.event, body).await?;

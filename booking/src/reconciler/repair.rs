@@ -64,7 +64,9 @@ impl Reconciler {
             }
             (DriftSubject::Payment(payment, read), _) => match &self.inbox {
                 Some(inbox) => Ok(RepairOutcome::from_changed(
-                    inbox.take_read_back(payment, read).await?,
+                    inbox
+                        .take_read_back(payment, finding.since_ms, read)
+                        .await?,
                 )),
                 None => Ok(RepairOutcome::Later),
             },

@@ -314,7 +314,7 @@ fn of_order(facts: &OrderFacts, now_ms: i64) -> Option<DriftFinding> {
 }
 
 fn of_payment(payment: &Payment, changed_ms: i64, read: &ProviderPayment) -> Option<DriftFinding> {
-    let last = read.events(payment).pop()?;
+    let last = read.events(payment, changed_ms).pop()?;
     let news = payment.state.may_become(read.state)
         || (read.state == PaymentState::Refunded
             && payment.state.may_become(PaymentState::Captured))

@@ -122,6 +122,33 @@ fn only_a_payment_that_has_gone_further_at_the_provider_gives_a_finding() {
 }
 
 #[test]
+fn a_refund_that_fails_again_after_a_change_of_its_payment_is_another_event() {
+    let facts = facts(OrderState::Ticketed, PaymentState::Refunded);
+    let refunded = Payment {
+        id: facts.payment,
+        order: facts.order,
+        provider: "sandbox".to_owned(),
+        amount: Currency::EUR.with_amount(100),
+        state: PaymentState::Refunded,
+        reference: None,
+        client: None,
+        refunded: 100,
+    };
+    let read = ProviderPayment {
+        state: PaymentState::Captured,
+        amount: Currency::EUR.with_amount(100),
+        refunded: 0,
+        card: None,
+    };
+    let id = |changed_ms| {
+        let event = read.events(&refunded, changed_ms).pop();
+        event.expect("the refund failed").event
+    };
+    assert_eq!(id(1), id(1));
+    assert_ne!(id(1), id(2));
+}
+
+#[test]
 fn cells_are_compared_in_both_directions_and_baskets_are_no_drift() {
     use CellState as C;
     let facts = |claims: &[(u32, bool)], states: &[CellState]| ShowFacts {

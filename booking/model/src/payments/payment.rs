@@ -173,11 +173,12 @@ pub struct ProviderPayment {
 }
 
 impl ProviderPayment {
-    /// Returns the events that would have reported this state. Their ids are made from their
-    /// content, so that a state that is read twice is stored once. A refund is reported only if the
-    /// ledger has the payment as captured, because the capture has to be settled first.
+    /// Returns the events that would have reported this state. `changed_ms` is when the payment last
+    /// changed in the ledger. The events' ids are made from their content, so that a state that is
+    /// read twice is stored once. A refund is reported only if the ledger has the payment as
+    /// captured, because the capture has to be settled first.
     #[must_use]
-    pub fn events(&self, payment: &Payment) -> Vec<ProviderEvent> {
+    pub fn events(&self, payment: &Payment, changed_ms: i64) -> Vec<ProviderEvent> {
         use ProviderEventKind as K;
         let event = |kind, amount: Money, id_part: &str| ProviderEvent {
             event: format!("read_back_{id_part}_{}_{}", amount.amount, payment.id),
@@ -199,15 +200,13 @@ impl ProviderPayment {
                 vec![event(K::Captured, self.amount, "captured")]
             }
         };
-        if payment.state.is_taken() && self.refunded < payment.refunded {
-            // A refund can fail after it was reported, and then be made again. The id also contains
-            // the sum that was known before, so that each of these changes has an event of its own.
+        let is_news = self.refunded > 0 || payment.refunded > 0;
+        if payment.state.is_taken() && is_news {
+            // A refund can fail after it was reported, then be made again, and fail again. The id
+            // also contains the last change, so that each of these failures has its own event.
             let refunded = payment.amount.currency.with_amount(self.refunded);
-            let id_part = format!("of_{}_refunded", payment.refunded);
+            let id_part = format!("since_{changed_ms}_refunded");
             events.push(event(K::Refunded, refunded, &id_part));
-        } else if self.refunded > 0 && payment.state.is_taken() {
-            let refunded = payment.amount.currency.with_amount(self.refunded);
-            events.push(event(K::Refunded, refunded, "refunded"));
         }
         events
     }

@@ -25,8 +25,8 @@ use crate::ledger::{ClaimedCell, TAKEN_QUIET_MS, TAKEN_READ_FOR_MS};
 impl Ledger {
     /// Returns orders that wait for payment, consent or their capture, and orders with a failed
     /// refund. Also returns orders whose payment changed since `since_ms` and whose state does not
-    /// fit the payment or the tickets. `batch_max` limits each of these kinds. If
-    /// there are more, the oldest are returned.
+    /// fit the payment or the tickets. `batch_max` limits each of these kinds. If there are
+    /// more, the oldest are returned.
     pub async fn order_facts(&self, since_ms: i64, batch_max: u32) -> Result<Vec<OrderFacts>> {
         // One statement reads everything, so all facts are of one snapshot.
         self.installation

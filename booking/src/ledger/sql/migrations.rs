@@ -52,8 +52,8 @@ CREATE TABLE venue_locations (
     ),
     Migration::of_both(
         "
+CREATE INDEX payments_with_money ON payments (read_due) WHERE state IN ('captured', 'refunded');
 DROP INDEX payments_taken;
-CREATE INDEX payments_taken ON payments (read_due) WHERE state IN ('captured', 'refunded');
 ",
     ),
 ];

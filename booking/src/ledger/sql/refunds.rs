@@ -378,10 +378,12 @@ async fn mark_refund_done(tx: &SqlTransaction, refund: &RefundId, now_ms: i64) -
     if tx.execute(sql, &[&refund.as_str(), &now_ms]).await? == 0 {
         return Ok(());
     }
-    let sql = "UPDATE payments SET refunded = GREATEST(refunded, (SELECT SUM(r.amount)::bigint \
+    // The intervals at which the payment is read back begin anew, because this refund may fail.
+    let sql = "UPDATE payments SET updated_at = $2, read_due = LEAST(read_due, $2), \
+         refunded = GREATEST(refunded, (SELECT SUM(r.amount)::bigint \
              FROM refunds AS r WHERE r.order_id = $1 AND r.done_at IS NOT NULL)) \
          WHERE order_id = $1 RETURNING refunded = amount AND state = 'captured'";
-    let row = tx.query_one(sql, &[&order.id.as_str()]).await?;
+    let row = tx.query_one(sql, &[&order.id.as_str(), &now_ms]).await?;
     if row.get(0)? {
         move_payment(tx, &order.id, PaymentState::Refunded, now_ms).await?;
     }

@@ -6,6 +6,7 @@ use super::*;
 pub(in super::super) const CASES: &[Case] = cases![
     a_refund_is_lent_to_one_worker_at_a_time,
     a_failed_refund_is_a_finding_until_it_is_done,
+    a_payment_is_read_back_soon_after_one_of_its_tickets_was_refunded,
     refunds_whose_money_came_back_are_owed_again,
     a_whole_refund_whose_money_came_back_is_owed_again,
     the_sandbox_refunds_no_more_than_it_captured,
@@ -31,6 +32,24 @@ async fn a_refund_is_lent_to_one_worker_at_a_time(ledger: Books) {
     later.await.expect("written");
     assert!(owed(&ledger, NOW_MS + 59_999).await.is_empty());
     assert_eq!(owed(&ledger, NOW_MS + 60_000).await[0].attempts, 1);
+}
+
+async fn a_payment_is_read_back_soon_after_one_of_its_tickets_was_refunded(ledger: Books) {
+    with_free_refunds(&ledger).await;
+    let order = ticketed(&ledger, "a", ANA, &[0, 1]).await;
+    refunded(&ledger, &order, named(&order, &[0])).await;
+    let refund = owed(&ledger, NOW_MS + 3).await.remove(0);
+    let quiet = async |now_ms| {
+        let quiet = ledger.quiet_payments(now_ms, 1_000, 10).await;
+        quiet.expect("written").len()
+    };
+    // The payment was just read, and was not due again for a long time.
+    let done_ms = NOW_MS + 9 * TAKEN_QUIET_MS;
+    assert_eq!(quiet(done_ms).await, 1);
+    let done = ledger.refund_done(&refund.id, done_ms).await;
+    done.expect("written");
+    assert_eq!(quiet(done_ms + TAKEN_QUIET_MS - 1).await, 0);
+    assert_eq!(quiet(done_ms + TAKEN_QUIET_MS).await, 1);
 }
 
 async fn a_failed_refund_is_a_finding_until_it_is_done(ledger: Books) {

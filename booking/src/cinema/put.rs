@@ -406,7 +406,9 @@ fn note_kept_times(
         if let Some(time) = kept.get(&showing.show) {
             let message = format!(
                 "This showing was postponed to {time} and keeps that time. To change it, postpone \
-                 the showing again."
+                 the showing again. To write the new time here, also write \"id\": \"{}\"; \
+                 otherwise this becomes another show, and its seats are sold once more.",
+                showing.show
             );
             faults.note(format!("{}.starts_at", showing.at), message);
         }

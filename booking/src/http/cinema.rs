@@ -311,7 +311,8 @@ impl ShowingView {
         seats_left: &[SeatsLeft],
         now_ms: i64,
     ) -> Self {
-        let start = details.showing.starts_at;
+        // A postponed showing keeps its old time in the programme.
+        let start = show.document.starts_at;
         Self {
             show: show.id.clone(),
             film: FilmView {

@@ -90,17 +90,23 @@ impl PageRoutes {
         if typed.is_empty() {
             return Ok(TypedStation::Nothing);
         }
-        if let Some(code) = code_in_label(typed) {
-            let found = self.found_stations(code).await?;
-            if let Some(meant) = labelled_station(found, typed) {
+        let mut with_code = Vec::new();
+        let code = code_in_label(typed);
+        if let Some(code) = code {
+            with_code = self.found_stations(code).await?;
+            if let Some(meant) = labelled_station(with_code.clone(), typed) {
                 return Ok(meant);
             }
         }
         match match_station(self.found_stations(typed).await?, typed) {
-            TypedStation::Several(none) if none.is_empty() => {
-                Ok(TypedStation::Several(self.similar_stations(typed).await))
-            }
-            meant => Ok(meant),
+            TypedStation::Several(none) if none.is_empty() => {}
+            meant => return Ok(meant),
+        }
+        // A label in a saved address may have a name that the station no longer has.
+        with_code.retain(|station| station["station"].as_str() == code);
+        match with_code.pop() {
+            Some(station) => Ok(TypedStation::One(station, Vec::new())),
+            None => Ok(TypedStation::Several(self.similar_stations(typed).await)),
         }
     }
 

@@ -90,6 +90,9 @@ type RoomForecasts = BTreeMap<i64, Option<MadeForecast>>;
 #[derive(Clone, Default)]
 pub struct MadeForecasts {
     rooms: Arc<Mutex<HashMap<String, Arc<tokio::sync::Mutex<RoomForecasts>>>>>,
+    /// Held while forecasts are made. A node makes those of one room at a time, because it also
+    /// sells.
+    making: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl MadeForecasts {
@@ -109,8 +112,8 @@ impl MadeForecasts {
             return ForecastReport::default();
         };
         let of_room = self.of_room(room.id());
-        // While this call has the lock, no other call makes the same forecasts. Reports of other
-        // rooms do not wait for it.
+        // While this call has the lock, no other call makes the same forecasts. Reports that need
+        // no new forecast do not wait for other rooms.
         let mut made = of_room.lock().await;
         sale.forget_earlier(&mut made);
         let due = sale.due();
@@ -119,6 +122,7 @@ impl MadeForecasts {
         if !missing.is_empty() && !row.facts.paused {
             let hold_s = hold_s(rooms, room).await;
             let (sale, planned) = (sale.clone(), planned_room(&row.document, sale.began_at));
+            let _making = self.making.lock().await;
             let new = tokio::task::spawn_blocking(move || {
                 let forecast_at = |at: i64| (at, sale.forecast(&planned, hold_s, at));
                 missing.into_iter().map(forecast_at).collect::<Vec<_>>()

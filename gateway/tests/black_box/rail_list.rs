@@ -108,8 +108,12 @@ async fn journeys_with_a_change_are_filtered_and_told_with_their_price() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_name_that_ends_in_brackets_is_not_the_code_of_another_station() {
     let server = rail::opened().await;
-    // LAK is the code of Lakeside.
-    for typed in ["Bay+%28Lak%29", "Bay+%28Lak%29+%28BAY%29"] {
+    // LAK is the code of Lakeside. Bay (Lak) once had another name.
+    for typed in [
+        "Bay+%28Lak%29",
+        "Bay+%28Lak%29+%28BAY%29",
+        "Old+Name+%28BAY%29",
+    ] {
         let search = format!("/rail?from={typed}&to=HIL&date={}&seats=1", rail::date());
         let page = server.get(&search).await.text();
         assert!(

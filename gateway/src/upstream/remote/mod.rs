@@ -120,7 +120,8 @@ impl KnownCoverage {
 
     /// Takes the list of rooms from booking's answer to a question. `sent_count` is how many lists
     /// had been sent when the question was asked. If one was sent since then, the answer may be
-    /// older than that list and is left out.
+    /// older than that list and is left out. Another booking process that has not read the new list
+    /// yet may still answer with the old one, for as long as it takes to follow.
     fn take_read(&mut self, list: Vec<(String, Vec<String>)>, sent_count: u64) {
         if sent_count == self.sent_count {
             self.rooms = Arc::new(RoomCoverage::new(list));

@@ -173,8 +173,8 @@ pub struct ProviderPayment {
 }
 
 impl ProviderPayment {
-    /// Returns the events that would have reported this state. `changed_ms` is when the payment last
-    /// changed in the ledger. The events' ids are made from their content, so that a state that is
+    /// Returns the events that would have reported this state. `changed_ms` is when the payment was
+    /// last changed in the ledger. The ids are made from the content, so that a state that is
     /// read twice is stored once. A refund is reported only if the ledger has the payment as
     /// captured, because the capture has to be settled first.
     #[must_use]

@@ -250,9 +250,19 @@ fn provider_event(order: &Order, kind: ProviderEventKind) -> ProviderEvent {
 
 /// Stores an event and settles it.
 async fn settled(ledger: &Books, event: ProviderEvent, now_ms: i64) -> &'static str {
+    settled_by(ledger, PROVIDER, event, now_ms).await
+}
+
+/// Stores and settles an event of a provider, and returns the outcome.
+async fn settled_by(
+    ledger: &Books,
+    provider: &'static str,
+    event: ProviderEvent,
+    now_ms: i64,
+) -> &'static str {
     let kept = ledger
         .keep_event(
-            PROVIDER,
+            provider,
             event.event.clone(),
             Some(event.payment.clone()),
             b"{}".to_vec(),
@@ -262,7 +272,7 @@ async fn settled(ledger: &Books, event: ProviderEvent, now_ms: i64) -> &'static 
     kept.expect("stored");
     ledger
         .settle(
-            PROVIDER.to_owned(),
+            provider.to_owned(),
             event.event.clone(),
             ParsedProviderEvent::Event(event),
             now_ms,

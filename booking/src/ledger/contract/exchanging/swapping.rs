@@ -339,6 +339,13 @@ async fn seats_that_were_exchanged_for_the_sandboxs_seats_are_the_sandboxs(ledge
         .expect("allowed")
         .expect("the order is there");
     assert_eq!(paid_by(&dearest).await, ProviderKind::Stripe);
-    assert_eq!(paid(&ledger, &dearest).await.state, Ticketed);
+    let event = provider_event(&dearest, ProviderEventKind::Authorised);
+    assert_eq!(
+        settled_by(&ledger, "stripe", event, NOW_MS + 1).await,
+        "applied"
+    );
+    let capture = capture_of(&ledger, &dearest).await;
+    ledger.captured(capture, NOW_MS + 6).await.expect("written");
+    assert_eq!(record(&ledger, &dearest).await.order.state, Ticketed);
     assert_eq!(paid_by(&dearest).await, ProviderKind::Sandbox);
 }

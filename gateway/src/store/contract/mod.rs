@@ -3,6 +3,7 @@
 //! takes random steps and compares the store with a model.
 
 mod ending;
+mod inside;
 mod letting;
 mod model;
 mod networks;
@@ -16,6 +17,7 @@ use fairgate_pass::{Digest, Holder};
 use fairgate_servers::{ContractCase, contract_cases, run_contract};
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
+use inside::*;
 use letting::*;
 use model::random_steps_follow_the_model_over_restarts;
 use networks::*;
@@ -121,6 +123,10 @@ fn every_case<'a>() -> Vec<Case<'a>> {
         a_visitor_who_was_away_when_called_is_admitted_by_the_pace,
         a_called_visitor_is_expected_until_they_come_or_leave_or_the_window_ends,
         if_two_ticks_begin_together_only_the_first_to_end_stores_its_accounts,
+        visitors_who_left_do_not_count_as_inside,
+        visitors_whose_places_were_ended_do_not_count_as_inside,
+        written_claims_count_as_inside_until_their_passes_run_out_or_are_used,
+        a_visitor_who_left_with_a_live_pass_fills_an_entry_until_the_pass_runs_out,
         a_network_gets_as_many_places_as_it_paid_for,
         the_last_wishes_of_a_number_are_kept_and_their_changes_are_read_once,
         many_changed_wishes_are_read_in_parts,

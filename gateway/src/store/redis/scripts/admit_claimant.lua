@@ -12,7 +12,7 @@ if call('GETBIT', K('absent'), number) == 1 then return { 'wait' } end
 local refusal = toll_refusal()
 if refusal then return refusal end
 lapse(now)
-local coming = counts(now_s)[3] + call('ZCARD', K('entering'))
+local coming = counts(now_s)[4] + call('ZCARD', K('entering'))
 local to = cohort_of(ranked)
 local let_in = call('ZSCORE', K('entering'), ranked) and true or false
 if not let_in then

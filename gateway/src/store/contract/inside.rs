@@ -1,0 +1,186 @@
+//! Contract cases for `max_inside`: who counts as inside, and who does not.
+
+use super::*;
+use crate::ledger::PassStopCause;
+
+/// Builds a claimant of a room that has released 100 ranks and lets three visitors be inside.
+fn claimant(number: u64, now: i64) -> Claimant {
+    Claimant {
+        number,
+        rank: number,
+        released: 100,
+        max_inside: 3,
+        line: true,
+        toll: NetworkToll::NONE,
+        now,
+    }
+}
+
+/// Lets `count` visitors join, and calls all of them in one tick that ends at 1,000 ms.
+async fn join_and_call(store: &dyn RoomStore, count: u64) {
+    for at in 0..count {
+        store.join("r", entrant(at)).await.unwrap();
+    }
+    let called = CalledRanks {
+        from: 0,
+        to: count,
+        people: count,
+        away: std::collections::HashSet::new(),
+    };
+    let end = TickEnd {
+        since: 0,
+        until: 1000,
+        owed_u: 0,
+        credit_u: 0,
+        per_s_u: 100 * VISITOR_U,
+        called: Some(called),
+        left: TickCarryover {
+            row: ReleaseRow {
+                released: count,
+                ticked_at: 1000,
+                ..ReleaseRow::default()
+            },
+            memory: "{}".into(),
+        },
+        now: 1000,
+    };
+    assert!(store.end_tick("r", end).await.unwrap());
+}
+
+/// Lets the visitors of these numbers claim one after the other. If an admission is granted, the
+/// claim is written with this expiry. Returns the numbers that were admitted.
+async fn claim_each(
+    store: &dyn RoomStore,
+    numbers: std::ops::Range<u64>,
+    now: i64,
+    exp_s: i64,
+) -> Vec<u64> {
+    let mut admitted = Vec::new();
+    for number in numbers {
+        let decided = store.admit_claimant("r", claimant(number, now)).await;
+        if let AdmissionDecision::Let { .. } = decided.unwrap() {
+            let written = RecordedPassClaim {
+                number,
+                reserved: Some(number),
+                exp_s,
+            };
+            store.note_claim("r", written).await.unwrap();
+            admitted.push(number);
+        }
+    }
+    admitted
+}
+
+async fn leave_with_rank(store: &dyn RoomStore, number: u64) {
+    let leaving = StoreLeaveRequest {
+        rank: Some(number),
+        ..leaving(number, 1100)
+    };
+    store.leave("r", leaving).await.unwrap();
+}
+
+pub(super) async fn visitors_who_left_do_not_count_as_inside(Pair { store, .. }: Pair) {
+    let store = store.as_ref();
+    join_and_call(store, 20).await;
+    for number in 0..10 {
+        leave_with_rank(store, number).await;
+    }
+    assert_eq!(store.counts("r", 2).await.unwrap().left, 10);
+    assert_eq!(
+        claim_each(store, 10..20, 1500, 100).await,
+        [10, 11, 12],
+        "three visitors may be inside, however many have left"
+    );
+}
+
+pub(super) async fn visitors_whose_places_were_ended_do_not_count_as_inside(pair: Pair) {
+    let store = pair.store.as_ref();
+    join_and_call(store, 20).await;
+    store.flush_to_ledger("r").await.unwrap();
+    let cause = (PassStopCause::Revoked, String::new());
+    let revoked = pair
+        .ledger
+        .revoke_places("r", (0..10).collect(), cause, 1200, None);
+    revoked.await.unwrap();
+    let ended: Vec<_> = (0..10)
+        .map(|number| StoreLeaveRequest {
+            rank: Some(number),
+            ..leaving(number, 1200)
+        })
+        .collect();
+    store.end_places("r", &ended).await.unwrap();
+    assert_eq!(claim_each(store, 10..20, 1500, 100).await, [10, 11, 12]);
+}
+
+pub(super) async fn written_claims_count_as_inside_until_their_passes_run_out_or_are_used(
+    Pair { store, .. }: Pair,
+) {
+    let store = store.as_ref();
+    join_and_call(store, 20).await;
+    for number in 0..2 {
+        assert!(note_claim_without_admission(store, number, 50).await);
+    }
+    assert_eq!(
+        claim_each(store, 2..20, 1500, 100).await,
+        [2],
+        "two claims were written before"
+    );
+    assert!(claim_each(store, 2..20, 2000, 100).await.is_empty());
+    store.mark_ticketed("r", 1, &[holder(0)]).await.unwrap();
+    assert_eq!(
+        claim_each(store, 3..20, 2000, 100).await,
+        [3],
+        "who has bought is no longer inside"
+    );
+    assert!(
+        claim_each(store, 4..20, 2000, 100).await.is_empty(),
+        "numbers 1, 2 and 3 are inside"
+    );
+    // Number 1's pass ran out at 50 s. The visitors who were called have been silent for so long
+    // that their window has ended, and they all come at once.
+    figures(store, 50_000, &[]).await;
+    let latecomers = Claimant {
+        line: false,
+        ..claimant(4, 50_000)
+    };
+    let mut let_in = 0;
+    for number in 4..20 {
+        let late = Claimant {
+            number,
+            rank: number,
+            ..latecomers
+        };
+        let decided = store.admit_claimant("r", late).await.unwrap();
+        let_in += u64::from(decided == AdmissionDecision::Let { first: true });
+    }
+    assert_eq!(let_in, 1, "numbers 2 and 3 are still inside");
+}
+
+pub(super) async fn a_visitor_who_left_with_a_live_pass_fills_an_entry_until_the_pass_runs_out(
+    Pair { store, .. }: Pair,
+) {
+    let store = store.as_ref();
+    join_and_call(store, 20).await;
+    assert_eq!(claim_each(store, 0..20, 1500, 100).await, [0, 1, 2]);
+    for number in 0..3 {
+        leave_with_rank(store, number).await;
+    }
+    assert!(
+        claim_each(store, 3..20, 2000, 100).await.is_empty(),
+        "booking still takes the three passes"
+    );
+    figures(store, 3000, &[]).await;
+    assert_eq!(
+        claim_each(store, 3..6, 5500, 200).await.len(),
+        0,
+        "they live for 100 s"
+    );
+    let anew = Claimant {
+        line: false,
+        ..claimant(7, 100_000)
+    };
+    assert_eq!(
+        store.admit_claimant("r", anew).await.unwrap(),
+        AdmissionDecision::Let { first: true }
+    );
+}

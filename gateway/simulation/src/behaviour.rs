@@ -71,6 +71,13 @@ pub struct VisitorBehaviour {
     /// The share of visitors who leave the line early: within [`Self::MISHAP_WITHIN_S`] after the
     /// draw or after their join, whichever is later.
     pub leave: f64,
+    /// The share of called visitors who leave the line instead of claiming their pass.
+    pub leave_called: f64,
+    /// The share of visitors who leave the line as soon as they have their pass.
+    pub leave_inside: f64,
+    /// The share of visitors whose place the promoter ends: half of them while they wait or are
+    /// called, and the others when they have their pass.
+    pub revoked: f64,
     /// How long visitors wait after the draw or after their join, whichever is later, in seconds.
     /// Then they leave the line. If it is `None`, they wait until the end.
     pub patience_s: Option<SecondsRange>,
@@ -127,6 +134,9 @@ impl Default for VisitorBehaviour {
             one_card: 0.0,
             give_back_s: SecondsRange(0.5, 2.0),
             leave: 0.0,
+            leave_called: 0.0,
+            leave_inside: 0.0,
+            revoked: 0.0,
             patience_s: None,
             drop_socket: 0.0,
             drop_s: SecondsRange(1.0, 4.0),
@@ -217,6 +227,9 @@ impl VisitorBehaviour {
             ("two_bodies", self.two_bodies),
             ("one_card", self.one_card),
             ("leave", self.leave),
+            ("leave_called", self.leave_called),
+            ("leave_inside", self.leave_inside),
+            ("revoked", self.revoked),
             ("drop_socket", self.drop_socket),
             ("no_show", self.no_show),
             ("late", self.late),

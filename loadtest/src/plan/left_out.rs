@@ -12,8 +12,12 @@ pub fn left_out(scenario: &Scenario) -> Vec<&'static str> {
         ("one_card", behaviour.one_card > 0.0),
         ("foreign", behaviour.foreign > 0.0),
         ("two_bodies", behaviour.two_bodies > 0.0),
+        ("leave_called", behaviour.leave_called > 0.0),
+        ("leave_inside", behaviour.leave_inside > 0.0),
+        ("revoked", behaviour.revoked > 0.0),
         ("wanted", !behaviour.wanted.is_empty()),
         ("[cancel]", scenario.cancel.is_some()),
+        ("[[live]]", !scenario.live_changes.is_empty()),
     ];
     let used = words.into_iter().filter(|(_, is_used)| *is_used);
     used.map(|(word, _)| word).collect()

@@ -12,6 +12,15 @@ use super::scenario::{Scenario, VisitorBehaviour};
 /// The number of /24 networks in 10.0.0.0/8.
 const NETWORKS_MAX: usize = 65_536;
 
+/// When the promoter ends a visitor's place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlannedRevocation {
+    /// While the visitor waits, or when it is called.
+    BeforeTheClaim,
+    /// When the visitor has its pass.
+    Inside,
+}
+
 /// The plan of one visitor.
 #[derive(Debug, Clone)]
 pub struct VisitorPlan {
@@ -32,6 +41,8 @@ pub struct VisitorPlan {
     pub leaves: bool,
     /// Whether the visitor's socket drops while the visitor waits.
     pub drops: bool,
+    /// When the promoter ends the visitor's place; `None` if the promoter does not.
+    pub revoked: Option<PlannedRevocation>,
     /// Whether the visitor is a bot.
     pub bot: bool,
     /// The address that a proxy reports as the visitor's, if the scenario has bots.
@@ -78,6 +89,10 @@ fn plan_visitor(
         late: roll(behaviour.late),
         leaves: roll(behaviour.leave),
         drops: roll(behaviour.drop_socket),
+        revoked: roll(behaviour.revoked).then(|| match roll(0.5) {
+            true => PlannedRevocation::BeforeTheClaim,
+            false => PlannedRevocation::Inside,
+        }),
         bot: visitor >= scenario.crowd.visitors,
         address: (scenario.crowd.bots > 0).then(|| address_of(scenario, visitor)),
         rng,

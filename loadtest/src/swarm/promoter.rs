@@ -1,19 +1,20 @@
-//! Acts as the promoter during the run: cancels a show while the crowd buys its seats, and reads
-//! the reports on all shows' refunds.
+//! Acts as the promoter during the run: cancels a show while the crowd buys its seats, changes the
+//! room, ends places, and reads the reports on all shows' refunds.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
+use hyper::Method;
 use serde_json::{Value, json};
 
-use super::scenario::PlannedCancel;
+use super::scenario::{LiveChange, PlannedCancel};
 use super::stage::{SwarmContext, round};
-use crate::http::LoadHttpCall;
+use crate::http::{LoadHttpAnswer, LoadHttpCall};
 
-/// The wait before a failed cancellation is repeated.
+/// The wait before a failed call is repeated.
 const AGAIN: Duration = Duration::from_millis(200);
-/// The largest number of tries of a cancellation. All tries together take longer than any fault
+/// The largest number of tries of a call. All tries together take longer than any fault
 /// lasts.
 const TRIES_MAX: usize = 300;
 
@@ -33,20 +34,93 @@ pub async fn cancel(
     let call = LoadHttpCall::post(path, json!({})).bearer(&key);
     let asked_ms = stage.clock.now_ms();
     stage.cancel(&cancel.show);
+    if repeat(&stage, &call).await.is_err() {
+        bail!("{} could not be cancelled", cancel.show);
+    }
+    let at_ms = stage.clock.now_ms();
+    stage.history.write(
+        "cancelled",
+        json!({"show": cancel.show, "asked_ms": round(asked_ms), "at_ms": round(at_ms)}),
+    );
+    Ok(())
+}
+
+/// Makes the live changes of the room, each at its time. Records in the history when each was first
+/// called and when it was answered.
+///
+/// # Errors
+/// If a change was refused.
+pub async fn change_room(
+    stage: Arc<SwarmContext>,
+    key: String,
+    changes: Vec<LiveChange>,
+) -> anyhow::Result<()> {
+    let path = format!("/v1/promoter/rooms/{}", stage.scenario.onsale.room());
+    for change in changes {
+        let at_ms = stage.clock.start_ms() + change.at_s * 1e3;
+        tokio::time::sleep_until(stage.clock.instant(at_ms).into()).await;
+        let call = LoadHttpCall {
+            body: Some(change.fields.clone()),
+            ..LoadHttpCall::new(Method::PATCH, path.clone())
+        };
+        let asked_ms = stage.clock.now_ms();
+        repeat(&stage, &call.bearer(&key))
+            .await
+            .with_context(|| format!("the room could not be changed: {}", change.fields))?;
+        let at_ms = stage.clock.now_ms();
+        stage.history.write(
+            "changed",
+            json!({"asked_ms": round(asked_ms), "at_ms": round(at_ms), "changes": change.fields}),
+        );
+    }
+    Ok(())
+}
+
+/// Ends the place of one visitor. Records in the history when the place may first have ended.
+///
+/// # Errors
+/// Why the place did not end.
+pub async fn revoke(stage: &SwarmContext, visitor: usize, holder: &str) -> Result<(), String> {
+    let room = stage.scenario.onsale.room();
+    let body = json!({"visitor": holder, "reason": "a rehearsal of what a promoter may do"});
+    let call = LoadHttpCall::post(format!("/v1/promoter/rooms/{room}/revoke"), body);
+    let asked_ms = stage.clock.now_ms();
+    let revoked = repeat(stage, &call.bearer(&stage.door_key)).await;
+    // It is recorded even if it failed, because the last try may have been carried out.
+    stage.history.write(
+        "revoked",
+        json!({"visitor": visitor, "asked_ms": round(asked_ms), "at_ms": round(stage.clock.now_ms())}),
+    );
+    revoked
+        .map(drop)
+        .map_err(|error| format!("the place could not be revoked: {error:#}"))
+}
+
+/// Makes a call of the promoter until it succeeds. Each try goes to the next gateway, because the
+/// last one may be unable to answer. A refusal ends the tries.
+async fn repeat(stage: &SwarmContext, call: &LoadHttpCall) -> anyhow::Result<LoadHttpAnswer> {
+    let mut last = String::new();
     for attempt in 0..TRIES_MAX {
-        // Each try goes to the next gateway, because the last one may be unable to answer.
-        let answer = stage.http.send(&call, attempt).await;
-        if answer.is_ok_and(|answer| answer.is_ok()) {
-            let at_ms = stage.clock.now_ms();
-            stage.history.write(
-                "cancelled",
-                json!({"show": cancel.show, "asked_ms": round(asked_ms), "at_ms": round(at_ms)}),
-            );
-            return Ok(());
+        match stage.http.send(call, attempt).await {
+            Ok(answer) if answer.is_ok() => return Ok(answer),
+            Ok(answer) if is_refused(&answer) => {
+                bail!(
+                    "{} {}",
+                    answer.status,
+                    String::from_utf8_lossy(&answer.body)
+                );
+            }
+            Ok(answer) => last = format!("{} {:?}", answer.status, answer.code()),
+            Err(error) => last = error,
         }
         tokio::time::sleep(AGAIN).await;
     }
-    bail!("{} could not be cancelled", cancel.show)
+    bail!("{TRIES_MAX} tries failed: {last}")
+}
+
+/// Returns whether another try would be refused, too.
+fn is_refused(answer: &LoadHttpAnswer) -> bool {
+    (400..500).contains(&answer.status) && !matches!(answer.status, 409 | 429)
 }
 
 /// Reads the report on every show's refunds and records it in the history. Returns whether all

@@ -194,8 +194,9 @@ fn cpus(rig: Option<&Rig>) -> usize {
     limit.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Runs the crowd. Meanwhile cancels a show if the scenario says so, and inflicts the faults of the
-/// run. Returns when the crowd is done, scheduled faults are healed and the show is cancelled.
+/// Runs the crowd. Meanwhile cancels a show and changes the room if the scenario says so, and
+/// inflicts the faults of the run. Returns when the crowd is done, scheduled faults are healed and
+/// the show is cancelled.
 async fn crowd_in_trouble(
     stage: &Arc<SwarmContext>,
     environment: &SwarmEnvironment<'_>,
@@ -204,6 +205,12 @@ async fn crowd_in_trouble(
         let stage = Arc::clone(stage);
         tokio::spawn(promoter::cancel(stage, environment.key.to_owned(), cancel))
     });
+    let changing = promoter::change_room(
+        Arc::clone(stage),
+        environment.key.to_owned(),
+        stage.scenario.live_changes.clone(),
+    );
+    let changing = tokio::spawn(changing);
     match (&environment.rig, &environment.trouble) {
         (Some(rig), SwarmFaults::Strikes(strikes)) => {
             let strikes =
@@ -226,7 +233,11 @@ async fn crowd_in_trouble(
     if let Some(cancelling) = cancelling {
         cancelling.await??;
     }
-    Ok(())
+    ensure!(
+        changing.is_finished(),
+        "not all changes of the room were made: the crowd was done before"
+    );
+    changing.await?
 }
 
 /// Fails if a planned kill did not happen, or if the killed process did not become ready again.

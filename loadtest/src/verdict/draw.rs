@@ -76,7 +76,7 @@ fn reported_places(timeline: &RunTimeline<'_>) -> Vec<ReportedPlace> {
         .filter_map(|call| {
             let (number, rank) = match call.op {
                 HistoryOperation::Join { number, .. } => (number, None),
-                HistoryOperation::Place { number, rank } => (number, rank),
+                HistoryOperation::Place { number, rank, .. } => (number, rank),
                 HistoryOperation::Claim { rank, .. } => (None, rank),
                 _ => return None,
             };

@@ -1,17 +1,15 @@
-//! Checks two limits: the seats of each visitor, and the visitors inside at once. Only what
-//! certainly happened counts.
+//! Checks how many seats each visitor had, at any time and in the end. Only what certainly happened
+//! counts.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::history::HistoryOperation;
 use super::report::{Findings, Invariant};
 use super::timeline::RunTimeline;
 
-/// Checks both limits.
+/// Checks the limits of all shows.
 pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     seats_in_the_end(timeline, findings);
     seats_at_any_time(timeline, findings);
-    inside(timeline, findings);
 }
 
 fn seats_in_the_end(timeline: &RunTimeline<'_>, findings: &mut Findings) {
@@ -94,67 +92,5 @@ fn seats_at_any_time(timeline: &RunTimeline<'_>, findings: &mut Findings) {
                 break;
             }
         }
-    }
-}
-
-/// Checks how many passes were live at once. A pass is live from its answer until it expires, or
-/// until its visitor first gets tickets or leaves.
-fn inside(timeline: &RunTimeline<'_>, findings: &mut Findings) {
-    let Some(run) = &timeline.history.run else {
-        return;
-    };
-    let limit = run.max_inside();
-    let mut ended_ms: HashMap<u64, f64> = HashMap::new();
-    for order in &timeline.dump.orders {
-        if let (Some(visitor), Some(at)) = (timeline.visitor_of(order), order.first("ticketed")) {
-            let first_ms = ended_ms.entry(visitor).or_insert(at);
-            *first_ms = first_ms.min(at);
-        }
-    }
-    for call in timeline
-        .history
-        .calls
-        .iter()
-        .filter(|call| call.may_be_done() && matches!(call.op, HistoryOperation::Leave))
-    {
-        let first_ms = ended_ms.entry(call.visitor).or_insert(call.sent_ms);
-        *first_ms = first_ms.min(call.sent_ms);
-    }
-    // A pass that is given again to the same visitor counts once.
-    let mut passes: HashMap<u64, Vec<(f64, f64)>> = HashMap::new();
-    for call in timeline.history.calls.iter().filter(|call| call.done()) {
-        if let HistoryOperation::Claim { exp_ms, .. } = call.op {
-            let until_ms = ended_ms
-                .get(&call.visitor)
-                .copied()
-                .unwrap_or(f64::INFINITY)
-                .min(exp_ms);
-            let visitor_passes = passes.entry(call.visitor).or_default();
-            match visitor_passes.iter_mut().find(|(_, end)| *end == until_ms) {
-                Some(same_pass) => same_pass.0 = same_pass.0.min(call.done_ms),
-                None => visitor_passes.push((call.done_ms, until_ms)),
-            }
-        }
-    }
-    let mut moves: Vec<(f64, i64)> = Vec::new();
-    for (from, until) in passes
-        .into_values()
-        .flatten()
-        .filter(|(from, until)| from < until)
-    {
-        moves.extend([(from, 1), (until, -1)]);
-    }
-    moves.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    let (mut live, mut most_live, mut most_at_ms) = (0, 0, 0.0);
-    for (at_ms, step) in moves {
-        live += step;
-        if live > most_live {
-            (most_live, most_at_ms) = (live, at_ms);
-        }
-    }
-    if most_live.unsigned_abs() > limit {
-        findings.add(Invariant::Limits, || {
-            format!("{most_live} were inside at {most_at_ms:.0}, and {limit} may be")
-        });
     }
 }

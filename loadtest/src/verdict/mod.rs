@@ -9,6 +9,7 @@ mod chains;
 mod draw;
 mod dump;
 mod ending;
+mod entries;
 mod exchanges;
 mod feed;
 mod history;
@@ -225,6 +226,7 @@ fn judge(
     exchanges::judge(&timeline, &mut findings);
     draw::judge(&timeline, published.as_ref(), &mut findings);
     let passes = releases::judge(&timeline, &mut findings);
+    let entries = entries::judge(&timeline, &mut findings);
     limits::judge(&timeline, &mut findings);
     let pictures = feed::judge(&timeline, &mut findings);
     let lapses = lapse::judge(&timeline, &pictures, &mut findings);
@@ -239,6 +241,7 @@ fn judge(
         // These figures show how much was checked. If nothing was checked, an invariant holds but
         // proves nothing.
         ("passes compared with the counter", passes),
+        ("entries compared with max_inside", entries.passes),
         ("lapses watched", lapses),
         ("pictures of seats", pictures.len() as u64),
     ];
@@ -247,6 +250,7 @@ fn judge(
     }
     // Only some runs have these.
     let of_some_runs = [
+        ("calls of called visitors refused", entries.refused),
         ("refunds", dump.refunds.len() as u64),
         ("exchanges", chains),
         ("scans that admitted", scans),

@@ -9,7 +9,7 @@ use super::timeline::RunTimeline;
 
 /// How long a frame may take to arrive, in milliseconds. If more time lies between a claim's answer
 /// and a frame's arrival, the frame was certainly sent after the answer.
-const FRAME_LATE_MS: f64 = 1_500.0;
+pub(super) const FRAME_LATE_MS: f64 = 1_500.0;
 
 /// Checks passes and the counter. Returns how many passes could be compared with the counter.
 pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
@@ -33,7 +33,7 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
             } if call.done() => {
                 own_rank.insert(call.visitor, rank);
             }
-            HistoryOperation::Claim { exp_ms, rank } => {
+            HistoryOperation::Claim { exp_ms, rank, .. } => {
                 let earlier_expiries = passes.entry(call.visitor).or_default();
                 // A valid pass, or a pass whose first answer was lost, is given again at any time.
                 // So such a claim is not compared with the counter.
@@ -69,7 +69,7 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
 }
 
 /// Returns the last rank that each visitor's socket was sent.
-fn pushed_ranks(timeline: &RunTimeline<'_>) -> HashMap<u64, u64> {
+pub(super) fn pushed_ranks(timeline: &RunTimeline<'_>) -> HashMap<u64, u64> {
     let frames = timeline.history.frames.iter();
     let ranks = frames.filter_map(|frame| match frame.body {
         HistoryFrameBody::Place { rank, .. } => Some((frame.visitor?, rank?)),
@@ -92,7 +92,7 @@ fn not_while_paused(call: &HistoryCall, paused: &[(f64, f64)], findings: &mut Fi
 }
 
 /// Returns, for the time of each frame, the highest counter in any frame so far.
-fn reported_counters(timeline: &RunTimeline<'_>) -> Vec<(f64, u64)> {
+pub(super) fn reported_counters(timeline: &RunTimeline<'_>) -> Vec<(f64, u64)> {
     let mut counters: Vec<(f64, u64)> = timeline
         .history
         .frames
@@ -111,7 +111,7 @@ fn reported_counters(timeline: &RunTimeline<'_>) -> Vec<(f64, u64)> {
 
 fn counter(frame: &HistoryFrame) -> Option<u64> {
     match frame.body {
-        HistoryFrameBody::Line { released } => Some(released),
+        HistoryFrameBody::Line { released, .. } => Some(released),
         HistoryFrameBody::Room { released, .. } => released,
         _ => None,
     }

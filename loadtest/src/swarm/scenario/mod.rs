@@ -3,6 +3,7 @@
 //! as an error of usage, and not silently ignored.
 
 mod line;
+mod live;
 mod onsale;
 mod read;
 mod thresholds;
@@ -11,6 +12,7 @@ mod train;
 pub use fairgate_simulation::behaviour::{SecondsRange, VisitorBehaviour};
 pub use fairgate_simulation::crowd::CrowdSettings;
 pub use line::line_train;
+pub use live::LiveChange;
 pub use onsale::{PromoterCall, ScenarioOnsale, ScenarioTrain};
 pub use read::{read, read_text, read_to_plan};
 pub use thresholds::{MissedThreshold, Threshold};
@@ -43,6 +45,8 @@ pub struct Scenario {
     pub slow: Option<PlannedSlowdown>,
     /// The show that the promoter cancels, if there is one.
     pub cancel: Option<PlannedCancel>,
+    /// What the promoter changes of the room while the crowd is there, by time.
+    pub live_changes: Vec<LiveChange>,
     /// The bounds on figures.
     pub thresholds: Vec<Threshold>,
     /// The same scenario with some values replaced. It runs first, on a rig of its own.

@@ -147,6 +147,11 @@ impl ScenarioOnsale {
         self.room.1.get("method").and_then(Value::as_str) == Some("fifo")
     }
 
+    /// Returns whether the room has no line, so that whoever claims is called.
+    pub fn is_open(&self) -> bool {
+        self.room.1.get("method").and_then(Value::as_str) == Some("open")
+    }
+
     /// Returns the shows' ids.
     pub fn shows(&self) -> Vec<String> {
         self.shows.iter().map(|(id, _)| id.clone()).collect()

@@ -7,6 +7,7 @@ use fairgate_simulation::crowd::SECONDS_MAX;
 use serde::Deserialize;
 
 use super::line::sell_line;
+use super::live::LiveSection;
 use super::{
     CrowdSettings, PlannedCancel, PlannedSlowdown, Scenario, ScenarioOnsale, Threshold,
     VisitorBehaviour,
@@ -26,6 +27,8 @@ struct ScenarioFile {
     slow: Option<SlowdownSection>,
     #[serde(default)]
     cancel: Option<CancelSection>,
+    #[serde(default)]
+    live: Vec<LiveSection>,
 }
 
 #[derive(Deserialize)]
@@ -47,7 +50,7 @@ struct SlowdownSection {
 /// seconds.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum ScenarioTime {
+pub(super) enum ScenarioTime {
     Seconds(f64),
     Share(String),
 }
@@ -55,7 +58,7 @@ enum ScenarioTime {
 impl ScenarioTime {
     /// Returns the time in seconds after the start, or `None` if the text is not a share or the
     /// time is below 0.
-    fn resolve(&self, planned_s: f64) -> Option<f64> {
+    pub(super) fn resolve(&self, planned_s: f64) -> Option<f64> {
         let at_s = match self {
             Self::Seconds(seconds) => Some(*seconds),
             Self::Share(text) => text
@@ -204,6 +207,11 @@ fn parse_sections(
         faults.push(fault);
         None
     });
+    let live = LiveSection::resolve_all(file.live, file.planned_s);
+    let live_changes = live.unwrap_or_else(|fault| {
+        faults.push(fault);
+        Vec::new()
+    });
     if !faults.is_empty() {
         return Err(faults);
     }
@@ -217,6 +225,7 @@ fn parse_sections(
         onsale,
         slow,
         cancel,
+        live_changes,
         thresholds: Vec::new(),
         baseline: None,
     }))
@@ -337,6 +346,24 @@ mod tests {
         for (show, at) in [("day", "7.0"), ("night", "\"soon\""), ("night", "-1.0")] {
             let faults = cancel(show, at).expect_err("a fault").join("\n");
             assert!(faults.contains("cancel: show is one"), "{faults}");
+        }
+    }
+
+    #[test]
+    fn live_changes_come_by_time_and_need_a_time_and_a_field() {
+        let live =
+            |tables: &str| check(&TEXT.replacen("[[venue]]", &format!("{tables}[[venue]]"), 1));
+        let tables = "[[live]]\nat = 7.0\npaused = true\n[[live]]\nat = \"40%\"\nmax_inside = 4\n";
+        let changes = live(tables).expect("a valid scenario").live_changes;
+        let times: Vec<f64> = changes.iter().map(|change| change.at_s).collect();
+        assert_eq!(times, [4.0, 7.0]);
+        assert_eq!(changes[0].fields, serde_json::json!({"max_inside": 4}));
+        for table in [
+            "[[live]]\nat = 7.0\n",
+            "[[live]]\nat = \"soon\"\npaused = true\n",
+        ] {
+            let faults = live(table).expect_err("a fault").join("\n");
+            assert!(faults.contains("live: at must be"), "{faults}");
         }
     }
 

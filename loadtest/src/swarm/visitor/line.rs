@@ -10,7 +10,7 @@ use super::{Visitor, VisitorOutcome, VisitorResult, fields};
 use crate::http::{LoadHttpAnswer, LoadHttpCall};
 use crate::swarm::clock::rfc3339_ms;
 use crate::swarm::figures::DrawWaitEstimate;
-use crate::swarm::plan::secret;
+use crate::swarm::plan::{PlannedRevocation, secret};
 use crate::swarm::scenario::{SecondsRange, VisitorBehaviour};
 use crate::swarm::socket::{SwarmSocketCommand, SwarmSocketEvent};
 
@@ -52,6 +52,7 @@ impl Visitor {
         let secret = secret(&mut self.plan.rng);
         let holder = hex::decode(&secret).map(|bytes| hex::encode(Sha256::digest(bytes)));
         let holder = holder.unwrap_or_default();
+        self.holder.clone_from(&holder);
         let call = LoadHttpCall::post(self.stage.room_path("places"), json!({ "secret": secret }));
         let mut think_s = 0.0;
         loop {
@@ -106,7 +107,8 @@ impl Visitor {
         let from_ms = self.at_ms.max(self.stage.clock.start_ms() + draw_s * 1e3);
         let behaviour = &self.stage.scenario.behaviour;
         let rng = &mut self.plan.rng;
-        let leaves_after_s = behaviour.leaves_after_s(self.plan.leaves, rng);
+        let is_ended = self.plan.revoked == Some(PlannedRevocation::BeforeTheClaim);
+        let leaves_after_s = behaviour.leaves_after_s(self.plan.leaves || is_ended, rng);
         let drops = self.plan.drops && self.plan.socket;
         let mishap = SecondsRange(0.0, VisitorBehaviour::MISHAP_WITHIN_S);
         let schedule = WaitingSchedule {
@@ -153,7 +155,7 @@ impl Visitor {
                 Some(SwarmSocketEvent::Place(_, None) | SwarmSocketEvent::Seats(_)) => {}
                 None => {
                     if schedule.leave_ms.is_some_and(|at| at <= self.at_ms) {
-                        return self.leave().await;
+                        return self.stop_waiting().await;
                     }
                     if schedule.drop_ms.is_some_and(|at| at <= self.at_ms) {
                         schedule.drop_ms = None;
@@ -208,7 +210,7 @@ impl Visitor {
             self.stage.until(mind.next()).await?;
             self.at_ms = mind.next();
             if mind.leave_ms.is_some_and(|at| at <= self.at_ms) {
-                return self.leave().await;
+                return self.stop_waiting().await;
             }
         }
     }
@@ -294,14 +296,6 @@ impl Visitor {
         let at_ms = self.at_ms;
         self.note(|person| person.sold_out_ms = Some((at_ms, on_socket)));
         VisitorOutcome::SoldOut
-    }
-
-    async fn leave<T>(&mut self) -> VisitorResult<T> {
-        let path = self.stage.room_path("place");
-        let call = LoadHttpCall::new(Method::DELETE, path).bearer(&self.place);
-        self.call("leave", &call, 0.0, |_| fields(json!({})))
-            .await?;
-        Err(VisitorOutcome::Left)
     }
 
     /// Returns the time from the last step to `after_s` seconds after the draw, in seconds. It is

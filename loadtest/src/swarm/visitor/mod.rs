@@ -6,6 +6,7 @@ mod buy;
 mod door;
 mod exchange;
 mod foul;
+mod gone;
 mod line;
 mod pay;
 mod regret;
@@ -53,6 +54,8 @@ pub enum VisitorOutcome {
     Waiting,
     /// The visitor joined and disappeared.
     NoShow,
+    /// The promoter ended the visitor's place.
+    Revoked,
     /// The bot got no place or no pass, because its network already had too many places.
     Refused,
     /// Something happened that must not happen, or a call got no answer in time.
@@ -66,6 +69,8 @@ type VisitorResult<T> = Result<T, VisitorOutcome>;
 pub struct Visitor {
     stage: Arc<SwarmContext>,
     plan: VisitorPlan,
+    /// The hash of the visitor's secret, which names the visitor to the promoter.
+    holder: String,
     place: String,
     pass: String,
     number: Option<u64>,
@@ -97,6 +102,7 @@ impl VisitorOutcome {
             Self::Closed => "closed",
             Self::Waiting => "waiting",
             Self::NoShow => "no_show",
+            Self::Revoked => "revoked",
             Self::Refused => "refused",
             Self::Failed(_) => "failed",
         }
@@ -123,6 +129,7 @@ pub async fn run_visitor(stage: Arc<SwarmContext>, mut plan: VisitorPlan) {
     let shares_card = VisitorBehaviour::roll(stage.scenario.behaviour.one_card, &mut plan.rng);
     let mut visitor = Visitor {
         at_ms: stage.clock.start_ms() + plan.arrives_s * 1e3,
+        holder: String::new(),
         place: String::new(),
         pass: String::new(),
         number: None,
@@ -160,8 +167,13 @@ impl Visitor {
         if self.rolls(self.stage.scenario.behaviour.wish) {
             self.say_wish().await?;
         }
-        self.await_turn().await?;
+        // A room without a line calls whoever claims.
+        if !self.stage.scenario.onsale.is_open() {
+            self.await_turn().await?;
+        }
+        self.go_when_called().await?;
         self.claim().await?;
+        self.go_when_inside().await?;
         self.buy().await
     }
 

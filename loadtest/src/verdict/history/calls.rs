@@ -46,11 +46,18 @@ pub enum HistoryOperation {
     Place {
         number: Option<u64>,
         rank: Option<u64>,
+        /// Whether the answer said that the visitor's turn has come.
+        called: bool,
     },
     /// `DELETE …/place`.
     Leave,
     /// `POST …/pass`.
-    Claim { exp_ms: f64, rank: Option<u64> },
+    Claim {
+        exp_ms: f64,
+        rank: Option<u64>,
+        /// Whether the answer said that the visitor must wait.
+        put_off: bool,
+    },
     /// A call whose operation no invariant needs, such as a read of seats, `stop_waiting` or
     /// `consent`.
     Read,
@@ -163,6 +170,7 @@ struct RawHistoryCall {
     sent_ms: f64,
     done_ms: Option<f64>,
     status: Option<u16>,
+    code: Option<Box<str>>,
     key: Option<Box<str>>,
     number: Option<u64>,
     holder: Option<Box<str>>,
@@ -303,11 +311,13 @@ fn line_op(raw: RawHistoryCall, is_done: bool) -> anyhow::Result<HistoryOperatio
         "place" => HistoryOperation::Place {
             number: raw.number,
             rank: raw.rank,
+            called: raw.state.as_deref() == Some("called"),
         },
         "leave" => HistoryOperation::Leave,
         "claim" => HistoryOperation::Claim {
             exp_ms: answered_field(is_done, "exp_ms", raw.exp_ms)?,
             rank: raw.rank,
+            put_off: raw.code.as_deref() == Some("not_called"),
         },
         other => bail!("no call is named {other:?}"),
     })

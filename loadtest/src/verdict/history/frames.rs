@@ -34,9 +34,16 @@ pub enum HistoryFrameBody {
     Room {
         released: Option<u64>,
         paused: Option<bool>,
+        phase: Option<Box<str>>,
     },
     /// The state of the line.
-    Line { released: u64 },
+    Line {
+        released: u64,
+        /// The free seats of all shows of the room.
+        free: Option<u64>,
+    },
+    /// The visitor's turn has come.
+    Turn,
 }
 
 /// One binary frame.
@@ -82,6 +89,13 @@ struct RawFrame {
     state: Option<Box<str>>,
     released: Option<u64>,
     paused: Option<bool>,
+    phase: Option<Box<str>>,
+    seats: Option<RawLineSeats>,
+}
+
+#[derive(Deserialize)]
+struct RawLineSeats {
+    free: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -143,12 +157,17 @@ pub(super) fn read(line: u32, text: &str) -> anyhow::Result<Option<HistoryFrame>
         "room" => HistoryFrameBody::Room {
             released: raw.released,
             paused: raw.paused,
+            phase: raw.phase,
         },
         "line" => match raw.released {
-            Some(released) => HistoryFrameBody::Line { released },
+            Some(released) => HistoryFrameBody::Line {
+                released,
+                free: raw.seats.and_then(|seats| seats.free),
+            },
             None => bail!("the line's frame needs \"released\""),
         },
-        "turn" | "closed" | "draw" | "offer" => return Ok(None),
+        "turn" => HistoryFrameBody::Turn,
+        "closed" | "draw" | "offer" => return Ok(None),
         other => bail!("no frame is of type {other:?}"),
     };
     Ok(Some(HistoryFrame {

@@ -3,6 +3,7 @@
 
 mod calls;
 mod frames;
+mod promoter;
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -16,6 +17,10 @@ pub use calls::{
     PayCall, RefundCall, WaitCall,
 };
 pub use frames::{HistoryFeedBody, HistoryFeedFrame, HistoryFrame, HistoryFrameBody};
+pub use promoter::{
+    HistoryCancellation, HistoryRefundReport, HistoryRevocation, HistoryRoomChange,
+    HistoryRoomSettings, RefundReportAmount, RefundReportFigures, RefundReportSum,
+};
 
 use super::json_lines::{each_line, hex_bytes, kind_of};
 
@@ -50,6 +55,10 @@ pub struct RunHistory {
     pub cancelled: Vec<HistoryCancellation>,
     /// The reports on refunds that the promoter read, in the order of the file.
     pub progress: Vec<HistoryRefundReport>,
+    /// The live changes that the promoter made to the room, in the order of the file.
+    pub changes: Vec<HistoryRoomChange>,
+    /// The visitors whose places the promoter ended.
+    pub revocations: Vec<HistoryRevocation>,
     /// The published draws.
     pub draws: Vec<HistoryDraw>,
     /// The seats after everything was settled, by show.
@@ -84,62 +93,35 @@ pub struct HistoryRunRecord {
     pub cancels: Option<String>,
 }
 
-/// A show that the promoter cancelled.
-#[derive(Debug, Deserialize)]
-pub struct HistoryCancellation {
-    pub show: String,
-    /// The earliest time at which the show may have been cancelled.
-    pub asked_ms: f64,
-    /// The time from which the show was certainly cancelled.
-    pub at_ms: f64,
-}
-
-/// A report on a show's refunds that the promoter read.
-#[derive(Debug, Deserialize)]
-pub struct HistoryRefundReport {
-    /// The line of the history file.
-    #[serde(skip)]
-    pub line: u32,
-    pub show: String,
-    pub asked_ms: f64,
-    pub at_ms: f64,
-    pub told: RefundReportFigures,
-}
-
-/// The checked figures of a refund report.
-#[derive(Debug, Deserialize)]
-pub struct RefundReportFigures {
-    pub fate: Option<String>,
-    pub orders_left: u64,
-    pub orders_refunded: u64,
-    pub on_its_way: RefundReportSum,
-    pub done: RefundReportSum,
-    pub failed: RefundReportSum,
-    pub fees: RefundReportAmount,
-}
-
-/// A number of refunds and their total amount.
-#[derive(Debug, PartialEq, Eq, Deserialize)]
-pub struct RefundReportSum {
-    pub refunds: u64,
-    pub amount: RefundReportAmount,
-}
-
-/// An amount of money, in minor units.
-#[derive(Debug, PartialEq, Eq, Deserialize)]
-pub struct RefundReportAmount {
-    pub amount: i64,
-}
-
 impl HistoryRunRecord {
     /// Returns how the room orders its line.
     pub fn method(&self) -> &str {
         self.room_doc["method"].as_str().unwrap_or("draw")
     }
 
-    /// Returns how many visitors may be inside at once.
+    /// Returns how many visitors may be inside at once, at the beginning.
     pub fn max_inside(&self) -> u64 {
         self.room_doc["max_inside"].as_u64().unwrap_or(5_000)
+    }
+
+    /// Returns the promoter's pace in visitors a second, at the beginning.
+    pub fn per_s(&self) -> f64 {
+        self.room_doc["per_s"].as_f64().unwrap_or(500.0)
+    }
+
+    /// Returns whether the room lowers its pace while booking is slow, at the beginning.
+    pub fn is_auto(&self) -> bool {
+        self.room_doc["mode"].as_str().unwrap_or("auto") == "auto"
+    }
+
+    /// Returns booking's target for 99 of 100 answers, in milliseconds.
+    pub fn p99_ms(&self) -> f64 {
+        self.room_doc["p99_ms"].as_f64().unwrap_or(300.0)
+    }
+
+    /// Returns how long a pass lives, in milliseconds.
+    pub fn pass_ms(&self) -> f64 {
+        self.room_doc["pass_s"].as_f64().unwrap_or(600.0) * 1e3
     }
 }
 
@@ -151,6 +133,8 @@ pub struct HistoryFault {
     /// Whether the fault may delay a payment so long that it comes too late, although the buyer
     /// approved it in time.
     pub halts: bool,
+    /// Whether the fault moves a clock. A process whose clock is ahead ends passes too early.
+    pub moves_clock: bool,
     /// The start of the span.
     pub at_ms: f64,
     /// The end of the span.
@@ -219,7 +203,7 @@ struct HistoryRecordTime {
     at_ms: f64,
 }
 
-const OUTCOMES: [&str; 13] = [
+const OUTCOMES: [&str; 14] = [
     "ticketed",
     "declined",
     "too_late",
@@ -232,6 +216,7 @@ const OUTCOMES: [&str; 13] = [
     "waiting",
     "no_show",
     "refused",
+    "revoked",
     "failed",
 ];
 
@@ -282,6 +267,8 @@ impl RunHistory {
             "draw_record" => self.take_draw(line)?,
             "final_seats" => self.take_final_seats(number, line)?,
             "cancelled" => self.cancelled.push(serde_json::from_str(line)?),
+            "changed" => self.changes.push(serde_json::from_str(line)?),
+            "revoked" => self.revocations.push(serde_json::from_str(line)?),
             "refunds" => self.progress.push(HistoryRefundReport {
                 line: number,
                 ..serde_json::from_str(line)?
@@ -305,6 +292,7 @@ impl RunHistory {
         self.faults.push(HistoryFault {
             forgets: raw.forgets.unwrap_or(raw.what.starts_with("kill")),
             halts: raw.halts,
+            moves_clock: raw.what.contains("clock"),
             at_ms: raw.at_ms,
             until_ms: until.unwrap_or(raw.at_ms + FAULT_WITHOUT_END_MS),
         });

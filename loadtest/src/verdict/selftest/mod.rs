@@ -4,6 +4,7 @@
 
 mod back;
 mod clean;
+mod entering;
 mod plants;
 mod priced;
 mod swap;
@@ -20,7 +21,8 @@ use crate::output::print_line;
 
 /// Returns all planted changes.
 fn plants() -> impl Iterator<Item = &'static PlantedChange> {
-    plants::PLANTS.iter().chain(priced::PLANTS)
+    let lists = [plants::PLANTS, priced::PLANTS, entering::PLANTS];
+    lists.into_iter().flatten()
 }
 
 /// The verdict on the clean run or on one changed run.

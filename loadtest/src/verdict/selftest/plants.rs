@@ -493,7 +493,6 @@ plants! {
         run.hold(4, 33.0, &[8, 9], "hold_4b");
         run.call(4, "drop", 45.0, 204, json!({ "hold": "hold_4b" }));
     };
-    Limits "more visitors are inside than allowed" |run| run.record("run", |_| true)["room_doc"]["max_inside"] = json!(8);
 
     Feed "a delta is missing" |run| run.history.retain(|record| !(record["kind"] == "delta" && record["at_ms"] == at(53.3)));
     Feed "a version falls" |run| {

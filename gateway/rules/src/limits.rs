@@ -42,8 +42,16 @@ pub struct PaceMeasurements {
 
 impl PaceMeasurements {
     /// Returns how many visitors have entered so far.
-    fn entered(&self) -> u64 {
+    #[must_use]
+    pub fn entered(&self) -> u64 {
         self.inside.iter().sum::<u64>() + self.done + self.ended
+    }
+
+    /// Returns whether booking is unhealthy, in a room whose pace follows booking's health.
+    #[must_use]
+    pub fn is_unhealthy(&self, settings: &PaceSettings) -> bool {
+        settings.mode == PaceMode::Auto
+            && self.reading.health_level(settings.p99_ms) == HealthLevel::Ill
     }
 
     /// Returns how many visitors are inside, are entering, or have been called and are expected.
@@ -68,6 +76,20 @@ pub struct PaceLimits {
     /// The remaining seats and the people who want them; `None` if the room has no line or no
     /// seats.
     pub demand: Option<SeatDemand>,
+}
+
+impl PaceLimits {
+    /// Returns the pace at which people are called now, in millionths of a visitor a second. If no
+    /// more people are wanted, that is the trickle. Returns `None` in a room without a line.
+    #[must_use]
+    pub fn pace_in_force_u(&self) -> Option<u64> {
+        let rate_u = self.rate_u?;
+        Some(if self.wanted == 0 {
+            self.trickle_u.min(rate_u)
+        } else {
+            rate_u
+        })
+    }
 }
 
 /// The rates use the real time since the last tick. If it is longer than this, in milliseconds, the
@@ -126,7 +148,6 @@ impl PaceMemory {
         // Not everybody who is called comes, so more people can be called than may still enter.
         let callable_under =
             |most: u64| (most.saturating_sub(coming) as f64 / measured.show_up) as u64;
-        let is_healthy = measured.reading.health_level(settings.p99_ms) != HealthLevel::Ill;
         let inside_max = match settings.mode {
             PaceMode::Fixed => settings.max_inside,
             PaceMode::Auto => self
@@ -154,7 +175,7 @@ impl PaceMemory {
             .max(settings.trickle_min_u)
             .min(settings.per_s_u);
         let rate_u = match settings.mode {
-            PaceMode::Auto if !is_healthy => settings
+            PaceMode::Auto if measured.is_unhealthy(settings) => settings
                 .per_s_u
                 .min(self.flow.visits_ending_u())
                 .max(trickle_u),

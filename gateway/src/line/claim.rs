@@ -284,7 +284,12 @@ async fn ask_admission(
     };
     let admission = rooms.store().admit_claimant(room.id(), claimant).await;
     match admission? {
-        AdmissionDecision::Wait => Err(not_called(room, place, now)),
+        AdmissionDecision::Wait => {
+            if rank < claimant.released || !line {
+                room.refused_calls().note_refused(now);
+            }
+            Err(not_called(room, place, now))
+        }
         AdmissionDecision::Toll(refusal) => Err(PassClaimRefusal::Network(refusal_of_toll(
             room,
             TollFor::Claim,

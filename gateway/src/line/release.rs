@@ -13,7 +13,7 @@ use fairgate_rules::release_cohorts::elapsed_ms;
 
 use super::tick_findings::{TickFindings, gather_findings};
 use crate::ledger::ReleaseRow;
-use crate::room::{Room, RoomRegistry, RoomTick};
+use crate::room::{RefusingRoom, Room, RoomRegistry, RoomTick};
 use crate::store::{StoreFailure, TickCarryover, TickEnd};
 use crate::upstream::BookingPulse;
 
@@ -131,6 +131,15 @@ pub async fn run_tick(
         };
         is_accepted = commit_tick(rooms, room, &mut counter, &mut findings, made).await?;
     }
+    room.refused_calls().note_tick(
+        RefusingRoom {
+            inside: findings.figures.counts.inside,
+            max_inside: settings.max_inside,
+            pace_u: limits.pace_in_force_u(),
+            lets_in: !room.row().facts.paused && !measured.is_unhealthy(&settings),
+        },
+        measured.entered(),
+    );
     publish_tick(
         room,
         start.called_below.max(counter.release_row().released),

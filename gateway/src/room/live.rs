@@ -18,6 +18,7 @@ use tokio::time::Instant;
 
 use super::draw_state::DrawState;
 use super::presence::VisitorPresence;
+use super::refused_calls::RefusedCalls;
 use super::stops::RoomStops;
 use super::tick::RoomTick;
 use super::wish_board::WishBoard;
@@ -47,6 +48,7 @@ struct RoomState {
     memory: Mutex<PaceMemory>,
     presence: VisitorPresence,
     stops: RoomStops,
+    refused_calls: RefusedCalls,
     wishes: WishBoard,
     release: tokio::sync::Mutex<ReleaseCounter>,
     nudge: Notify,
@@ -71,6 +73,7 @@ impl Room {
             memory: Mutex::new(PaceMemory::parse(&release.memory)),
             presence: VisitorPresence::default(),
             stops: RoomStops::default(),
+            refused_calls: RefusedCalls::default(),
             wishes: WishBoard::default(),
             release: tokio::sync::Mutex::new(release.into()),
             nudge: Notify::new(),
@@ -191,6 +194,12 @@ impl Room {
     #[must_use]
     pub fn stops(&self) -> &RoomStops {
         &self.inner.stops
+    }
+
+    /// Returns the calls of called visitors that this node has refused.
+    #[must_use]
+    pub fn refused_calls(&self) -> &RefusedCalls {
+        &self.inner.refused_calls
     }
 
     /// Returns what the places wish for, as this node knows it.

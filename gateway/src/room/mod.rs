@@ -5,6 +5,7 @@ mod draw_state;
 pub mod http;
 mod live;
 pub mod presence;
+mod refused_calls;
 mod registry;
 pub mod search;
 mod stops;
@@ -15,6 +16,7 @@ mod wish_board;
 
 pub use draw_state::{DrawState, FrozenLeaves, RankedLine, published};
 pub use live::{NewcomersTick, Room};
+pub use refused_calls::{RefusedCalls, RefusingRoom};
 pub use registry::{RoomDependencies, RoomRegistry, UnknownRoom};
 pub use stops::RoomStops;
 pub use tick::RoomTick;

@@ -9,6 +9,7 @@ use booking::door::signing;
 use fairgate_base::clock::Clock;
 use fairgate_databases::{Installation, SqliteDatabase};
 use fairgate_model::shows::coverage::EVERYDAY;
+use fairgate_pass::Keyring;
 use gateway::challenge::{ChallengeProviders, ProvidersSettings, WaitTickets, WorkChallenger};
 use gateway::follow::RoomFollower;
 use gateway::guard::{AttemptGuards, JoinGuard, NetworkHasher, WaitGuard, WishGuard};
@@ -18,7 +19,7 @@ use gateway::load::ProcessLoad;
 use gateway::personal::PersonalEventHub;
 use gateway::push::hub::RoomSocketHubs;
 use gateway::room::{Room, RoomDependencies, RoomRegistry};
-use gateway::store::MemoryRoomStore;
+use gateway::store::{MemoryRoomStore, RoomStore};
 use gateway::upstream::health::BookingHealth;
 use gateway::web::{ClientNetwork, WebRequestPolicy, WebSettings};
 use tokio::sync::watch;
@@ -37,13 +38,35 @@ impl Node {
         let installation = Installation::File(writer);
         let keyring = signing::keyring(&installation, clock.now_ms()).await;
         let ledger = RoomLedger::open(installation).await.expect("migrates");
+        let store = Arc::new(MemoryRoomStore::new(ledger.clone()));
+        Self::over(store, ledger, keyring.expect("there are keys"), clock).await
+    }
+
+    /// Starts another node that shares the line's store, the ledger and the clock with this one.
+    pub async fn beside(&self) -> Self {
+        let rooms = &self.line.rooms;
+        Self::over(
+            Arc::clone(rooms.shared_store()),
+            rooms.ledger().clone(),
+            rooms.keyring().clone(),
+            rooms.clock().clone(),
+        )
+        .await
+    }
+
+    async fn over(
+        store: Arc<dyn RoomStore>,
+        ledger: RoomLedger,
+        keyring: Keyring,
+        clock: Clock,
+    ) -> Self {
         let (stop, stopping) = watch::channel(false);
         let load = ProcessLoad::default();
         let (rooms, _opened) = RoomRegistry::new(RoomDependencies {
-            store: Arc::new(MemoryRoomStore::new(ledger.clone())),
+            store,
             ledger,
             core: Arc::new(Bare::default()),
-            keyring: keyring.expect("there are keys"),
+            keyring,
             clock,
             health: BookingHealth::new(load.clone()),
             stopping,

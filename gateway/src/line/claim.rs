@@ -6,7 +6,9 @@ use std::time::Duration;
 use fairgate_base::log_failed_try;
 use fairgate_pass::PassClaims;
 use fairgate_rules::estimate::WaitEstimate;
+use fairgate_rules::faults::micros_per_s;
 use fairgate_rules::phase::RoomPhase;
+use fairgate_rules::release_cohorts::idle_ms;
 use fairgate_rules::room_document::LineMethod;
 use rand::RngExt;
 use tokio::task::JoinError;
@@ -279,6 +281,7 @@ async fn ask_admission(
         released: room.last_tick().released,
         max_inside: row.document.max_inside,
         line,
+        idle_ms: idle_ms(line.then(|| micros_per_s(row.document.per_s))),
         toll,
         now,
     };

@@ -8,6 +8,7 @@ use fairgate_rules::odds::SeatSupply;
 use fairgate_rules::pace::RankPresence;
 use fairgate_rules::presence_bitmap::PresenceBitmap;
 use fairgate_rules::release_cohorts::RankCall;
+use fairgate_rules::room_document::{LineMethod, RoomDocument};
 use fairgate_rules::vitals;
 
 use crate::room::{RankedLine, Room, RoomRegistry};
@@ -18,6 +19,11 @@ use crate::upstream::BookingPulse;
 /// room, a tick reads it every [`LOOK_EVERY_MS`].
 const LOOKED_AT_ALWAYS: u64 = 200_000;
 const LOOK_EVERY_MS: i64 = 5000;
+
+/// In a room without a line, a visitor is expected for at most this long (ms) after the call. There,
+/// a page claims as soon as it has its place. So whoever has not claimed by then keeps nobody else
+/// out.
+const OPEN_WINDOW_MS: i64 = 5_000;
 
 /// What one tick has read.
 pub(super) struct TickFindings {
@@ -116,7 +122,7 @@ pub(super) async fn gather_findings(
     });
     let request = TickFiguresRequest {
         now,
-        claim_ms: i64::try_from(row.document.claim_s.saturating_mul(1000)).unwrap_or(i64::MAX),
+        claim_ms: window_ms(&row.document),
         ends_s: ends_s.to_vec(),
         vitals: rooms.health().vitals().to_text(),
     };
@@ -140,6 +146,15 @@ pub(super) async fn gather_findings(
         looked,
         now,
     })
+}
+
+/// Returns how long (ms) a called visitor is expected to come.
+fn window_ms(document: &RoomDocument) -> i64 {
+    let claim_ms = i64::try_from(document.claim_s.saturating_mul(1000)).unwrap_or(i64::MAX);
+    match document.method {
+        LineMethod::Open => claim_ms.min(OPEN_WINDOW_MS),
+        LineMethod::Draw | LineMethod::Fifo => claim_ms,
+    }
 }
 
 /// Who is at each rank. The absences may come from an earlier tick.

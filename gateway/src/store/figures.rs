@@ -43,6 +43,9 @@ pub struct Claimant {
     pub max_inside: u64,
     /// Whether the room has a line. Without a line, no pace limits the admission of latecomers.
     pub line: bool,
+    /// After how long without an entry, in milliseconds, a latecomer is let in although the room
+    /// left is kept for visitors who are expected.
+    pub idle_ms: i64,
     /// The visitor's networks. Claiming a pass does not count as a place.
     pub toll: NetworkToll,
     /// The current time, milliseconds since the epoch.

@@ -9,7 +9,7 @@ use fairgate_rules::limits::{PaceLimits, PaceMeasurements, PaceMemory};
 use fairgate_rules::pace::{
     PaceInput, RankPresence, ReleaseBound, ReleaseDecision, decide_release,
 };
-use fairgate_rules::release_cohorts::{ClaimToEnter, ReleaseCohorts};
+use fairgate_rules::release_cohorts::{ClaimToEnter, ReleaseCohorts, idle_ms};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
@@ -173,6 +173,8 @@ impl SaleRun<'_> {
             inside: self.tally.inside(),
             max_inside: pace.max_inside,
             line: pace.line,
+            idle_ms: idle_ms(pace.line.then_some(pace.per_s_u)),
+            now: now_ms,
         });
         if !is_admitted {
             let again_s = CLAIM_AGAIN_S + 0.5 * visitor.rng().random::<f64>();

@@ -11,6 +11,7 @@ fn claimant(number: u64, now: i64) -> Claimant {
         released: 100,
         max_inside: 3,
         line: true,
+        idle_ms: idle_ms(Some(2 * VISITOR_U)),
         toll: NetworkToll::NONE,
         now,
     }

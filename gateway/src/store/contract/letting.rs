@@ -3,20 +3,21 @@
 use super::*;
 
 /// Builds a claimant of a room that has released ten ranks and lets two visitors be inside.
-fn claimant(number: u64, now: i64) -> Claimant {
+pub(super) fn claimant(number: u64, now: i64) -> Claimant {
     Claimant {
         number,
         rank: number,
         released: 10,
         max_inside: 2,
         line: true,
+        idle_ms: idle_ms(Some(2 * VISITOR_U)),
         toll: NetworkToll::NONE,
         now,
     }
 }
 
 /// Builds a failed claim of the first pass of a number. The number's rank is the number itself.
-fn failed(number: u64) -> FailedPassClaim {
+pub(super) fn failed(number: u64) -> FailedPassClaim {
     FailedPassClaim {
         number,
         rank: number,
@@ -26,7 +27,7 @@ fn failed(number: u64) -> FailedPassClaim {
 
 /// Builds the end of a tick that counts from `since` to `until` and calls the given ranks. The
 /// visitors of the `away` ranks are not expected to come.
-fn tick(since: i64, until: i64, called: std::ops::Range<u64>, away: &[u64]) -> TickEnd {
+pub(super) fn tick(since: i64, until: i64, called: std::ops::Range<u64>, away: &[u64]) -> TickEnd {
     let waited_for = called.clone().filter(|rank| !away.contains(rank)).count();
     TickEnd {
         since,
@@ -52,7 +53,7 @@ fn tick(since: i64, until: i64, called: std::ops::Range<u64>, away: &[u64]) -> T
     }
 }
 
-async fn join_visitors(store: &dyn RoomStore, count: u64) {
+pub(super) async fn join_visitors(store: &dyn RoomStore, count: u64) {
     for at in 0..count {
         store.join("r", entrant(at)).await.unwrap();
     }

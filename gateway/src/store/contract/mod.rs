@@ -4,6 +4,7 @@
 
 mod ending;
 mod inside;
+mod late;
 mod letting;
 mod model;
 mod networks;
@@ -18,6 +19,7 @@ use fairgate_servers::{ContractCase, contract_cases, run_contract};
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use inside::*;
+use late::*;
 use letting::*;
 use model::random_steps_follow_the_model_over_restarts;
 use networks::*;
@@ -32,7 +34,7 @@ use super::{
 };
 use crate::ledger::{LineFreeze, ReleaseRow, RoomAuditEntry, RoomChangeOutcome, RoomLedger};
 use fairgate_rules::pace::VISITOR_U;
-use fairgate_rules::release_cohorts::{ENTRY_LAPSES_MS, RankCall};
+use fairgate_rules::release_cohorts::{ENTRY_LAPSES_MS, RankCall, idle_ms};
 
 /// A store and the ledger to which it writes.
 pub struct Pair {
@@ -121,6 +123,7 @@ fn every_case<'a>() -> Vec<Case<'a>> {
         a_claim_that_is_undone_never_takes_back_another_visit,
         a_visitor_who_leaves_during_a_claim_that_fails_is_not_expected,
         a_visitor_who_was_away_when_called_is_admitted_by_the_pace,
+        visitors_who_are_expected_and_never_come_keep_no_latecomer_out_for_long,
         a_called_visitor_is_expected_until_they_come_or_leave_or_the_window_ends,
         if_two_ticks_begin_together_only_the_first_to_end_stores_its_accounts,
         visitors_who_left_do_not_count_as_inside,

@@ -110,6 +110,7 @@ pub(super) async fn a_solution_counts_once(Pair { store, .. }: Pair) {
         released: 10,
         max_inside: 10,
         line: false,
+        idle_ms: idle_ms(Some(2 * VISITOR_U)),
         toll: paying(0, id).toll,
         now: 2000,
     };
@@ -140,6 +141,7 @@ pub(super) async fn a_claim_is_refused_where_its_network_has_more_places_than_we
         released: 10,
         max_inside: 10,
         line: false,
+        idle_ms: idle_ms(Some(2 * VISITOR_U)),
         toll: visitor(0, &[OWN], own, u64::MAX).toll,
         now: 2000,
     };

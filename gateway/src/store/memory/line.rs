@@ -266,6 +266,8 @@ impl RoomLine {
             inside,
             max_inside: claimant.max_inside,
             line: claimant.line,
+            idle_ms: claimant.idle_ms,
+            now,
         };
         let is_admitted = cohorts.is_entering(rank) || cohorts.admit(&claim);
         if is_admitted {

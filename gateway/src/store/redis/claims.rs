@@ -34,6 +34,7 @@ impl ClaimTransitions {
             released: claimant.released,
             max_inside: claimant.max_inside,
             has_line: claimant.line,
+            idle_ms: claimant.idle_ms,
             now_ms: claimant.now,
             lapses_ms: claimant.now.saturating_add(ENTRY_LAPSES_MS),
             solution: claimant.toll.solved.map(|solved| solved.id),

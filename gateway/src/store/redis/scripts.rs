@@ -168,6 +168,7 @@ redis_scripts! {
         released: u64,
         max_inside: u64,
         has_line: bool,
+        idle_ms: i64,
         now_ms: i64,
         lapses_ms: i64,
         solution: Option<[u8; 16]>,

@@ -1,11 +1,12 @@
 -- Decides whether a visitor may claim a pass now. If so, reserves one of the `max_inside` entries.
 -- `released` is the release counter as the caller knows it. `lapses_ms` is the time at which the
--- reservation lapses.
+-- reservation lapses. After `idle_ms` without an entry, a latecomer is let in although the room
+-- left is kept for visitors who are expected.
 local ranked, most, now = tonumber(rank), tonumber(max_inside), tonumber(now_ms)
 local now_s = math.floor(now / 1000)
 local pass = call('HGET', K('passes'), number)
 if pass and tonumber(pass) > now_s then return { 'lives' } end
-local life = call('HMGET', LIFE, 'released', 'late_credit_u')
+local life = call('HMGET', LIFE, 'released', 'late_credit_u', 'let_in_at')
 if ranked >= math.max(tonumber(released), num(life[1])) then return { 'wait' } end
 -- The visitor may have left since the place was read.
 if call('GETBIT', K('absent'), number) == 1 then return { 'wait' } end
@@ -20,13 +21,16 @@ if not let_in then
     -- The pace calls more ranks than can be inside, because it expects only some of their visitors
     -- to come. So the limit is checked even for a visitor who was expected.
     let_in = coming < most
-  elseif coming < most and coming + expected() < most then
+  elseif coming < most then
+    -- Visitors who were called and never come must not keep others out. A second pass waits.
+    local is_idle = not pass and now - num(life[3]) >= tonumber(idle_ms)
     -- A room without a line has no pace, so only `max_inside` limits late claims there.
-    let_in = has_line == '0'
-    if not let_in and num(life[2]) >= VISITOR_U then
-      call('HINCRBY', LIFE, 'late_credit_u', -VISITOR_U)
+    local has_pace = has_line == '1'
+    let_in = is_idle or
+      coming + expected() < most and (not has_pace or num(life[2]) >= VISITOR_U)
+    if let_in and has_pace then
+      call('HSET', LIFE, 'late_credit_u', math.max(0, num(life[2]) - VISITOR_U))
       call('HINCRBY', LIFE, 'owed_u', VISITOR_U)
-      let_in = true
     end
   end
 end
@@ -34,5 +38,6 @@ if not let_in then return { 'wait' } end
 use_solution()
 call('ZADD', K('entering'), lapses_ms, ranked)
 call('HINCRBY', K('entering_calls'), ranked, 1)
+call('HSET', LIFE, 'let_in_at', now_ms)
 if to then answered(to, ranked, true) end
 return { 'let', pass and 0 or 1 }

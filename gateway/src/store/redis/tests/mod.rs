@@ -516,6 +516,7 @@ async fn three_nodes_together_admit_no_more_visitors_than_may_be_inside() {
                 released: 30,
                 max_inside: 7,
                 line: true,
+                idle_ms: 5_500,
                 toll: NetworkToll::NONE,
                 now: 2000,
             };

@@ -173,6 +173,7 @@ pub const ROWS: &[CommandRow] = &[
     ),
     excused("./test prove rail", TEST),
     excused("./test prove money", TEST),
+    excused("./test prove strangers", TEST),
     excused("./test prove house", TEST),
     // README.md, the settings
     plain(

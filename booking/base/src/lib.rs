@@ -5,5 +5,6 @@ pub mod clock;
 pub mod config;
 pub mod day;
 pub mod http;
+pub mod prepared;
 pub mod process;
 pub mod retry;

@@ -9,6 +9,7 @@ mod readiness;
 mod refusal_log;
 pub(crate) mod refused_connection;
 mod request_id;
+pub mod shared_answers;
 pub mod shared_bodies;
 mod slow_body;
 mod switched;

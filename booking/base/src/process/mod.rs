@@ -6,6 +6,7 @@ pub mod connections;
 pub mod data;
 pub mod leases;
 mod logging;
+pub mod search_threads;
 pub mod serve;
 mod stream;
 pub mod warning_log;

@@ -1,6 +1,8 @@
 //! Compares what people type with names and titles. It ignores accents, hyphens and case, and
 //! tolerates typing errors. Only this module uses the edit distance and Unicode's normal forms.
 
+pub mod index;
+
 use strsim::osa_distance;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;

@@ -5,6 +5,7 @@ pub mod coverage;
 pub mod document;
 pub mod fate;
 pub mod free_list;
+pub mod patterns;
 pub mod rules;
 pub mod sale;
 pub mod terms;

@@ -11,6 +11,7 @@ use crate::http::dump::DumpRoutes;
 use crate::http::fates::ShowFateRoutes;
 use crate::http::handles::RouteHandles;
 use crate::http::holds::HoldRoutes;
+use crate::http::lists::ListDesk;
 use crate::http::order_routes::OrderRoutes;
 use crate::http::payments::PaymentRoutes;
 use crate::http::promoter::PromoterRoutes;
@@ -46,6 +47,7 @@ impl Booking {
             catalogue: self.shows.catalogue.clone(),
             seats: self.holds.seats.clone(),
             encoded_states: SharedBodies::up_to(ENCODED_STATES_MAX),
+            lists: ListDesk::new(self.searches.clone()),
             clock: self.setup.clock.clone(),
         }
     }
@@ -56,6 +58,7 @@ impl Booking {
             catalogue: self.shows.catalogue.clone(),
             seats: self.holds.seats.clone(),
             keys: self.setup.keys.clone(),
+            lists: ListDesk::new(self.searches.clone()),
             clock: self.setup.clock.clone(),
         }
     }
@@ -147,6 +150,7 @@ impl Booking {
             rail: RailRoutes {
                 timetables: self.shows.timetables.clone(),
                 free: Arc::new(self.shows.availability.clone()),
+                threads: self.searches.clone(),
                 clock: self.setup.clock.clone(),
             },
         }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use fairgate_base::clock::Clock;
 use fairgate_base::http::keys::RoleKeys;
+use fairgate_base::process::search_threads::SearchThreads;
 use fairgate_databases::{Installation, SqliteDatabase};
 use fairgate_model::ids::HoldIdDeriver;
 use fairgate_pass::Keyring;
@@ -64,6 +65,7 @@ pub struct Booking {
     answers: IdempotencyAnswers,
     watch: LockedHoldWatch,
     stopped: StoppedPasses,
+    searches: SearchThreads,
 }
 
 /// The sources of shows, and the data for searches.
@@ -110,7 +112,9 @@ impl Booking {
             notifier: WorkerNotifier::default(),
         };
         let stopped = StoppedPasses::open(ledger.clone(), setup.clock.clone()).await?;
+        let searches = SearchThreads::default();
         let gateways = GatewayDesk {
+            threads: searches.clone(),
             catalogue: catalogue.clone(),
             cinemas: shows.cinemas.clone(),
             seats: seats.clone(),
@@ -137,6 +141,7 @@ impl Booking {
             order_keys,
             watch: LockedHoldWatch::default(),
             stopped,
+            searches,
         })
     }
 

@@ -3,6 +3,8 @@
 //! memory. The ledger is the authority.
 
 pub mod departures;
+mod edition;
+pub mod listing;
 pub mod places;
 pub mod put;
 pub mod trains;
@@ -11,6 +13,7 @@ use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use fairgate_base::prepared::Prepared;
 use fairgate_databases::LedgerError;
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::money::Currency;
@@ -27,6 +30,8 @@ use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 
 use crate::ledger::{Ledger, NewVenuePlan, StoredShow};
+use edition::CatalogueEdition;
+use listing::ShowListing;
 
 /// The most earlier versions of terms that are kept in memory. When there are this many, all are
 /// removed.
@@ -57,6 +62,10 @@ struct CatalogueState {
     /// ledger. The lock is held while any of these three is changed, so that an older reading never
     /// replaces a newer change.
     version: Mutex<u64>,
+    /// Grows after each change of `shows`, `coverage`, `venues` or `halls`.
+    edition: CatalogueEdition,
+    /// The shows as searches need them.
+    listing: Prepared<ShowListing>,
 }
 
 impl Catalogue {
@@ -108,6 +117,7 @@ impl Catalogue {
         *self.shared.coverage.write() = coverage;
         *self.shared.venues.write() = venues.into_iter().collect();
         *self.shared.shows.write() = shows;
+        self.shared.edition.advance();
         *version = newest;
         Ok(())
     }
@@ -208,6 +218,7 @@ impl Catalogue {
         let _no_reload = self.shared.version.lock().await;
         self.ledger.put_coverage(coverage.clone()).await?;
         *self.shared.coverage.write() = RoomCoverage::new(coverage);
+        self.shared.edition.advance();
         Ok(())
     }
 
@@ -239,6 +250,8 @@ impl Catalogue {
         } else {
             venues.insert(venue.clone(), location.clone());
         }
+        drop(venues);
+        self.shared.edition.advance();
         Ok(version)
     }
 

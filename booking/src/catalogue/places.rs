@@ -17,6 +17,7 @@ impl Catalogue {
     /// Replaces the locations of all halls of the cinema programme.
     pub fn set_hall_locations(&self, halls: VenueLocations) {
         *self.shared.halls.write() = halls;
+        self.shared.edition.advance();
     }
 
     /// Returns whether a show is in a hall of the cinema programme. Such halls have a screen.

@@ -107,6 +107,7 @@ impl Catalogue {
             .shows
             .write()
             .insert(id.clone(), Arc::clone(&show));
+        self.shared.edition.advance();
         Ok(show)
     }
 }

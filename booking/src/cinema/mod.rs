@@ -65,8 +65,10 @@ impl CinemaCatalogue {
             built.map_err(|error| LedgerError::Corrupt(format!("the programme: {error}")))?;
         let mut shared = self.shared.write();
         if shared.0 < number {
-            self.catalogue.set_hall_locations(index.hall_locations());
+            let halls = index.hall_locations();
             *shared = (number, index);
+            // This ends the present edition of the catalogue, so it comes last.
+            self.catalogue.set_hall_locations(halls);
         }
         Ok(())
     }
@@ -77,7 +79,9 @@ impl CinemaCatalogue {
         self.numbered_index().1
     }
 
-    fn numbered_index(&self) -> (u64, Arc<ProgrammeIndex>) {
+    /// Returns the programme's number in the ledger, and its index for searches.
+    #[must_use]
+    pub fn numbered_index(&self) -> (u64, Arc<ProgrammeIndex>) {
         // Writers replace the whole value at once, so it is complete even if a writer panicked.
         let shared = self.shared.read();
         (shared.0, Arc::clone(&shared.1))

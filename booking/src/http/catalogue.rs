@@ -20,7 +20,9 @@ use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Catalogue;
+use crate::catalogue::listing::ShowSearch;
 use crate::http::answers::JsonAnswer;
+use crate::http::lists::{ListDesk, QUERY_CHARS_MAX, json_list};
 use crate::http::venue_views::VenueLocationView;
 use crate::inventory::seats::SeatInventory;
 
@@ -36,6 +38,8 @@ pub struct CatalogueRoutes {
     pub seats: SeatInventory,
     /// The states of seats as JSON. Each is encoded once.
     pub encoded_states: SharedBodies,
+    /// The lists of shows.
+    pub lists: ListDesk,
     /// The clock.
     pub clock: Clock,
 }
@@ -148,7 +152,7 @@ pub struct ShowList {
 }
 
 impl ShowView {
-    fn new(show: &Show, catalogue: &Catalogue, now_ms: i64) -> Self {
+    fn new(show: &Show, room: String, catalogue: &Catalogue, now_ms: i64) -> Self {
         let document = &show.document;
         let categories =
             show.plan
@@ -182,7 +186,7 @@ impl ShowView {
             venue: document.venue.clone(),
             place: catalogue.place_of(show).into(),
             has_screen: catalogue.has_screen(show),
-            room: catalogue.room_of(&show.id),
+            room,
             seats: show.plan.map.cell_count(),
             legs: show.grid().legs,
             categories: categories.collect(),
@@ -199,42 +203,14 @@ impl ShowView {
     }
 }
 
-/// Finds shows.
-#[utoipa::path(get, path = "/v1/shows", tag = "booking", params(ShowQuery), responses((status = 200, body = ShowList)))]
+/// Finds shows. Clients may use an answer again if its tag is still the same.
+#[utoipa::path(get, path = "/v1/shows", tag = "booking", params(ShowQuery), responses((status = 200, body = ShowList), (status = 304), (status = 422)))]
 pub async fn list(
     State(routes): State<CatalogueRoutes>,
     QueryParams(query): QueryParams<ShowQuery>,
-) -> Result<JsonAnswer, Problem> {
-    let from = parse_moment("from", query.from.as_deref(), false)?;
-    let to = parse_moment("to", query.to.as_deref(), true)?;
-    let words: Vec<String> = query.q.split_whitespace().map(str::to_lowercase).collect();
-    let wanted = |show: &Show| {
-        let document = &show.document;
-        let text = format!("{} {} {}", document.title, show.id, document.venue).to_lowercase();
-        words.iter().all(|word| text.contains(word.as_str()))
-            && query
-                .venue
-                .as_ref()
-                .is_none_or(|venue| document.venue.as_str() == venue)
-            && from.is_none_or(|from| document.starts_at >= from)
-            && to.is_none_or(|to| document.starts_at <= to)
-            && query.category.as_ref().is_none_or(|category| {
-                let index = show.plan.map.category_index(category);
-                index
-                    .and_then(|index| show.prices.get(usize::from(index)))
-                    .is_some_and(Option::is_some)
-            })
-            && query
-                .room
-                .as_ref()
-                .is_none_or(|room| routes.catalogue.room_of(&show.id) == *room)
-    };
-    let found: Vec<_> = routes
-        .catalogue
-        .shows()
-        .into_iter()
-        .filter(|show| wanted(show))
-        .collect();
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let search = show_search(&query)?;
     let page = query.page.unwrap_or(1);
     if page == 0 {
         return Err(Problem::invalid_field(
@@ -242,23 +218,43 @@ pub async fn list(
             "page: pages are counted from 1.",
         ));
     }
-    let on_page = found
-        .iter()
-        .skip((page - 1).saturating_mul(PAGE))
-        .take(PAGE);
+    let listing = routes.catalogue.listing().await;
     let now_ms = routes.clock.now_ms();
-    let shows = on_page
-        .map(|show| ShowView::new(show, &routes.catalogue, now_ms))
-        .collect();
-    JsonAnswer::json(
-        200,
-        &ShowList {
-            shows,
-            total: found.len(),
+    // A sale may end without any change of the catalogue, so each second has its own answers.
+    let (edition, second) = (listing.edition(), now_ms.div_euclid(1_000));
+    let key = format!("{edition} {second} {page} {search:?}");
+    let catalogue = routes.catalogue.clone();
+    let find = routes.lists.threads.run(move || {
+        let found = listing.find(&search, page - 1, PAGE);
+        let shows = found.shows.into_iter();
+        let list = ShowList {
+            shows: shows
+                .map(|listed| ShowView::new(&listed.show, listed.room.clone(), &catalogue, now_ms))
+                .collect(),
+            total: found.total,
             page,
             per_page: PAGE,
-        },
-    )
+        };
+        json_list(&list)
+    });
+    let answer = routes.lists.answers.find_or_make(key, find).await?;
+    Ok(answer.respond(&headers))
+}
+
+/// Reads the filters of a search.
+fn show_search(query: &ShowQuery) -> Result<ShowSearch, Problem> {
+    if query.q.chars().count() > QUERY_CHARS_MAX {
+        let detail = format!("q: a search has at most {QUERY_CHARS_MAX} characters.");
+        return Err(Problem::invalid_field("q", detail));
+    }
+    Ok(ShowSearch {
+        words: query.q.split_whitespace().map(str::to_lowercase).collect(),
+        venue: query.venue.clone(),
+        from: parse_moment("from", query.from.as_deref(), false)?,
+        to: parse_moment("to", query.to.as_deref(), true)?,
+        category: query.category.clone(),
+        room: query.room.clone(),
+    })
 }
 
 /// Reads a show.
@@ -270,7 +266,8 @@ pub async fn read(
 ) -> Result<JsonAnswer, Problem> {
     let show = routes.find_show(&show)?;
     let now_ms = routes.clock.now_ms();
-    JsonAnswer::json(200, &ShowView::new(&show, &routes.catalogue, now_ms))
+    let room = routes.catalogue.room_of(&show.id);
+    JsonAnswer::json(200, &ShowView::new(&show, room, &routes.catalogue, now_ms))
 }
 
 /// Returns the geometry of a show. Two answers with the same tag have the same geometry.

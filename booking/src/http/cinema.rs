@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
 use fairgate_base::clock::Clock;
 use fairgate_base::http::keys::{KeyedRoutes, PromoterCaller, RoleKeys};
+use fairgate_base::http::shared_answers::SharedAnswer;
 use fairgate_base::http::{JsonText, PathParams, Problem, ProblemCode, QueryParams};
 use fairgate_model::counted::counted;
 use fairgate_model::ids::{ShowId, VenueId};
@@ -18,13 +21,17 @@ use serde::Serialize;
 use crate::catalogue::Catalogue;
 use crate::cinema::query::{self, BadParam};
 use crate::cinema::read::ProgrammeFault;
-use crate::cinema::search::{ShowingDetails, ShowingHit};
+use crate::cinema::search::{ProgrammeIndex, ShowingDetails, ShowingHit, ShowingQuery};
 use crate::cinema::{ChartSource, CinemaCatalogue, ProgrammePutRefusal, ProgrammeSummary};
 use crate::http::answers::JsonAnswer;
+use crate::http::lists::{ListDesk, json_list};
 use crate::inventory::seats::{SeatInventory, SeatsLeft};
 
 /// A category is almost full if only one seat is free, or if at most one seat in this many is free.
 const ALMOST_FULL_OF: u32 = 10;
+
+/// Within so many milliseconds, all clients who search for the same share one answer.
+const SHOWINGS_SHARED_MS: i64 = 250;
 
 /// What the handlers of the cinemas need.
 #[derive(Clone)]
@@ -37,6 +44,8 @@ pub struct CinemaRoutes {
     pub seats: SeatInventory,
     /// The keys of the callers who may store a programme.
     pub keys: RoleKeys,
+    /// The lists of cities, films and showings.
+    pub lists: ListDesk,
     /// The clock.
     pub clock: Clock,
 }
@@ -171,10 +180,21 @@ pub struct CategoryStatus {
 }
 
 /// Returns the cities of the programme.
-#[utoipa::path(get, path = "/v1/cinema/cities", tag = "booking", responses((status = 200, body = CityList)))]
-pub async fn cities(State(routes): State<CinemaRoutes>) -> Result<JsonAnswer, Problem> {
-    let index = routes.cinemas.index();
-    let cities = index.coming_by_city(routes.now());
+#[utoipa::path(get, path = "/v1/cinema/cities", tag = "booking", responses((status = 200, body = CityList), (status = 304)))]
+pub async fn cities(
+    State(routes): State<CinemaRoutes>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let (programme, index) = routes.cinemas.numbered_index();
+    let now = routes.now();
+    let key = format!("cities {programme} {}", now.as_second());
+    let find = routes.lists.threads.run(move || city_list(&index, now));
+    let answer = routes.lists.answers.find_or_make(key, find).await?;
+    Ok(answer.respond(&headers))
+}
+
+fn city_list(index: &ProgrammeIndex, now: Timestamp) -> Result<SharedAnswer, Problem> {
+    let cities = index.coming_by_city(now);
     let cities = cities
         .into_iter()
         .map(|(city, cinemas, showings)| CityView {
@@ -186,21 +206,37 @@ pub async fn cities(State(routes): State<CinemaRoutes>) -> Result<JsonAnswer, Pr
             showings,
         })
         .collect();
-    JsonAnswer::json(200, &CityList { cities })
+    json_list(&CityList { cities })
 }
 
 /// Returns the films that are shown in a city from now on.
 #[utoipa::path(get, path = "/v1/cinema/cities/{city}/films", tag = "booking", params(("city" = String, Path)),
-    responses((status = 200, body = FilmList), (status = 404)))]
+    responses((status = 200, body = FilmList), (status = 304), (status = 404)))]
 pub async fn films(
     State(routes): State<CinemaRoutes>,
     PathParams(city): PathParams<String>,
-) -> Result<JsonAnswer, Problem> {
-    let index = routes.cinemas.index();
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let (programme, index) = routes.cinemas.numbered_index();
     if index.find_city(&city).is_none() {
         return Err(Problem::not_found("city", &city));
     }
-    let films = index.films_in(&city, routes.now());
+    let now = routes.now();
+    let key = format!("films {programme} {} {city}", now.as_second());
+    let find = routes
+        .lists
+        .threads
+        .run(move || film_list(&index, city, now));
+    let answer = routes.lists.answers.find_or_make(key, find).await?;
+    Ok(answer.respond(&headers))
+}
+
+fn film_list(
+    index: &ProgrammeIndex,
+    city: String,
+    now: Timestamp,
+) -> Result<SharedAnswer, Problem> {
+    let films = index.films_in(&city, now);
     let films = films
         .into_iter()
         .map(|(film, showings, next)| CityFilm {
@@ -209,48 +245,25 @@ pub async fn films(
             next,
         })
         .collect();
-    JsonAnswer::json(200, &FilmList { city, films })
+    json_list(&FilmList { city, films })
 }
 
-/// Finds showings.
+/// Finds showings. How many seats are left is at most a second old.
 #[utoipa::path(get, path = "/v1/cinema/showings", tag = "booking", params(query::ShowingParams),
-    responses((status = 200, body = ShowingList), (status = 422)))]
+    responses((status = 200, body = ShowingList), (status = 304), (status = 422)))]
 pub async fn showings(
     State(routes): State<CinemaRoutes>,
     QueryParams(params): QueryParams<query::ShowingParams>,
-) -> Result<JsonAnswer, Problem> {
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
     let query = query::read(&params, routes.now()).map_err(refused_param)?;
-    let index = routes.cinemas.index();
-    let found = index.search(&query);
-    // The programme and the catalogue are read one after the other, so the catalogue may lack a
-    // show of the programme. Such a show is left out here, and appears a moment later.
-    let listed: Vec<(ShowingHit, ShowingDetails<'_>, Arc<Show>)> = found
-        .hits
-        .iter()
-        .map(|hit| (*hit, index.showing(hit)))
-        .filter_map(|(hit, details)| {
-            Some((hit, details, routes.catalogue.show(&details.showing.show)?))
-        })
-        .collect();
-    let shows: Vec<_> = listed.iter().map(|(_, _, show)| Arc::clone(show)).collect();
-    let seats_left = routes.seats.seats_left(&shows).await?;
-    let now_ms = routes.clock.now_ms();
-    let showings = listed
-        .iter()
-        .zip(&seats_left)
-        .map(|((hit, details, show), seats_left)| {
-            ShowingView::new(hit, details, show, seats_left, now_ms)
-        });
-    JsonAnswer::json(
-        200,
-        &ShowingList {
-            showings: showings.collect(),
-            total: found.total,
-            page: query.page,
-            per_page: query.per_page,
-            near_only: found.near_only,
-        },
-    )
+    let (programme, index) = routes.cinemas.numbered_index();
+    let edition = routes.catalogue.edition();
+    let moment = routes.clock.now_ms().div_euclid(SHOWINGS_SHARED_MS);
+    let key = format!("showings {programme} {edition} {moment} {params:?}");
+    let find = routes.find_showings(index, query);
+    let answer = routes.lists.answers.find_or_make(key, find).await?;
+    Ok(answer.respond(&headers))
 }
 
 /// Replaces the whole programme with a new one.
@@ -278,6 +291,45 @@ impl KeyedRoutes for CinemaRoutes {
 impl CinemaRoutes {
     fn now(&self) -> Timestamp {
         Timestamp::from_millisecond(self.clock.now_ms()).unwrap_or(Timestamp::UNIX_EPOCH)
+    }
+
+    async fn find_showings(
+        &self,
+        index: Arc<ProgrammeIndex>,
+        query: ShowingQuery,
+    ) -> Result<SharedAnswer, Problem> {
+        let (searched, catalogue) = (Arc::clone(&index), self.catalogue.clone());
+        let (page, per_page) = (query.page, query.per_page);
+        let search = move || {
+            let found = searched.search(&query);
+            // The programme and the catalogue are read one after the other, so the catalogue may
+            // lack a show of the programme. Such a show is left out here, and appears a moment
+            // later.
+            let hits = found.hits.iter().filter_map(|hit| {
+                let show = &searched.showing(hit).showing.show;
+                Some((*hit, catalogue.show(show)?))
+            });
+            let hits: Vec<(ShowingHit, Arc<Show>)> = hits.collect();
+            (hits, found.total, found.near_only)
+        };
+        let (hits, total, near_only) = self.lists.threads.run(search).await;
+        let shows: Vec<_> = hits.iter().map(|(_, show)| Arc::clone(show)).collect();
+        let seats_left = self.seats.seats_left(&shows).await?;
+        let now_ms = self.clock.now_ms();
+        let write = move || {
+            let found = hits.iter().zip(&seats_left);
+            let view = |((hit, show), left): (&(ShowingHit, Arc<Show>), &Arc<[SeatsLeft]>)| {
+                ShowingView::new(hit, &index.showing(hit), show, left, now_ms)
+            };
+            json_list(&ShowingList {
+                showings: found.map(view).collect(),
+                total,
+                page,
+                per_page,
+                near_only,
+            })
+        };
+        self.lists.threads.run(write).await
     }
 }
 

@@ -68,6 +68,7 @@ pub(crate) async fn state(State(routes): State<InternalRoutes>) -> Json<wire::Bo
         warnings: condition.warnings,
         ledger: routes.desk.ledger_id.clone(),
         coverage: routes.desk.coverage(),
+        shows_edition: routes.desk.shows_edition(),
     })
 }
 
@@ -75,7 +76,7 @@ pub(crate) async fn shows(
     State(routes): State<InternalRoutes>,
     JsonBody(ask): JsonBody<wire::ShowsRequest>,
 ) -> Json<Vec<ShowSummary>> {
-    Json(routes.desk.shows_matching(&ask.patterns))
+    Json(routes.desk.shows_matching(ask.patterns).await)
 }
 
 pub(crate) async fn cover(

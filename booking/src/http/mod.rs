@@ -12,6 +12,7 @@ pub mod handles;
 pub mod holds;
 pub mod internal;
 pub mod internal_key;
+pub mod lists;
 pub mod offers;
 pub mod ops;
 pub mod order_routes;

@@ -9,6 +9,7 @@ use axum::extract::State;
 use fairgate_base::clock::Clock;
 use fairgate_base::day::parse_day;
 use fairgate_base::http::{Problem, QueryParams};
+use fairgate_base::process::search_threads::SearchThreads;
 use fairgate_model::ids::ShowId;
 use fairgate_model::money::Money;
 use fairgate_model::shows::fate::ShowFate;
@@ -18,6 +19,7 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
 use crate::http::answers::JsonAnswer;
+use crate::http::lists::QUERY_CHARS_MAX;
 use crate::rail::free::{DepartureFreeSeats, FreeSeatLookup};
 use crate::rail::timetables::{CurrentTimetable, Timetables};
 
@@ -36,6 +38,8 @@ pub struct RailRoutes {
     pub timetables: Timetables,
     /// Looks up how many seats are free.
     pub free: Arc<dyn FreeSeatLookup>,
+    /// The threads for searches.
+    pub threads: SearchThreads,
     /// The clock.
     pub clock: Clock,
 }
@@ -175,7 +179,15 @@ pub async fn stations(
     QueryParams(query): QueryParams<StationQuery>,
 ) -> Result<JsonAnswer, Problem> {
     let current = routes.current()?;
-    let timetable = &current.timetable;
+    let threads = routes.threads.clone();
+    let found = threads.run(move || found_stations(&current.timetable, &query));
+    JsonAnswer::json(200, &found.await?)
+}
+
+fn found_stations(
+    timetable: &Timetable,
+    query: &StationQuery,
+) -> Result<Vec<StationView>, Problem> {
     let view = |station: u32, distance_m: Option<u32>| {
         let details = &timetable.stations[station as usize];
         StationView {
@@ -187,7 +199,7 @@ pub async fn stations(
             distance_m,
         }
     };
-    let found: Vec<StationView> = match (&query.q, query.lat, query.lon) {
+    Ok(match (&query.q, query.lat, query.lon) {
         (None, Some(lat), Some(lon)) => {
             let radius_km = query.radius_km.unwrap_or(NEAR_KM);
             for (field, value, least, most) in [
@@ -212,6 +224,10 @@ pub async fn stations(
                 .collect()
         }
         (Some(q), None, None) if query.radius_km.is_none() => {
+            if q.chars().count() > QUERY_CHARS_MAX {
+                let detail = format!("q: a search has at most {QUERY_CHARS_MAX} characters.");
+                return Err(Problem::invalid_field("q", detail));
+            }
             let found = timetable.find_stations(q).into_iter();
             found.map(|station| view(station, None)).collect()
         }
@@ -219,8 +235,7 @@ pub async fn stations(
             let message = "q: give q, or else lat and lon (and radius_km, if you like).";
             return Err(Problem::invalid_field("q", message));
         }
-    };
-    JsonAnswer::json(200, &found)
+    })
 }
 
 /// Returns which days are on sale.
@@ -249,10 +264,14 @@ pub async fn trips(
     QueryParams(query): QueryParams<TripQuery>,
 ) -> Result<JsonAnswer, Problem> {
     let current = routes.current()?;
-    let timetable = &current.timetable;
-    let resolved = routes.resolve_query(timetable, &query)?;
-    let rides = timetable.rides(resolved.from, resolved.to, resolved.date);
-    JsonAnswer::json(200, &routes.views(timetable, &rides).await)
+    let (searching, searched) = (routes.clone(), Arc::clone(&current));
+    let search = move || {
+        let timetable = &searched.timetable;
+        let resolved = searching.resolve_query(timetable, &query)?;
+        Ok::<_, Problem>(timetable.rides(resolved.from, resolved.to, resolved.date))
+    };
+    let rides = routes.threads.run(search).await?;
+    JsonAnswer::json(200, &routes.views(&current.timetable, &rides).await)
 }
 
 /// Returns at most twenty journeys with one change, fastest first.
@@ -263,11 +282,15 @@ pub async fn journeys(
     QueryParams(query): QueryParams<TripQuery>,
 ) -> Result<JsonAnswer, Problem> {
     let current = routes.current()?;
-    let timetable = &current.timetable;
-    let resolved = routes.resolve_query(timetable, &query)?;
-    let now_ms = routes.clock.now_ms();
+    let (searching, searched) = (routes.clone(), Arc::clone(&current));
+    let search = move || {
+        let timetable = &searched.timetable;
+        let resolved = searching.resolve_query(timetable, &query)?;
+        Ok::<_, Problem>(timetable.journeys(resolved.from, resolved.to, resolved.date))
+    };
+    let mut journeys = routes.threads.run(search).await?;
+    let (timetable, now_ms) = (&current.timetable, routes.clock.now_ms());
     let (_, last) = timetable.window(now_ms);
-    let mut journeys = timetable.journeys(resolved.from, resolved.to, resolved.date);
     // A journey is left out if its second train leaves on a day that is not on sale yet.
     journeys.retain(|journey| journey.second.date <= last);
     let pair = |journey: &TransferJourney| [journey.first.clone(), journey.second.clone()];

@@ -3,16 +3,16 @@
 //! process or behind `/internal/v1`.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use fairgate_base::clock::Clock;
+use fairgate_base::process::search_threads::SearchThreads;
 use fairgate_base::process::warning_log::ledger_away;
 use fairgate_model::grid::picture::CellChanges;
 use fairgate_model::holds::{HeldSeat, HoldSignalState};
 use fairgate_model::ids::ShowId;
 use fairgate_model::shows::Show;
-use fairgate_model::shows::coverage::matches;
+use fairgate_model::shows::patterns::ShowPatterns;
 use fairgate_model::venues::VenueLocation;
 use fairgate_model::waiters::WaitEndReason;
 use fairgate_pass::Holder;
@@ -143,24 +143,44 @@ pub struct GatewayDesk {
     pub ledger_id: String,
     /// The passes that were stopped.
     pub stopped: StoppedPasses,
+    /// The threads for searches through all shows.
+    pub threads: SearchThreads,
 }
 
 impl GatewayDesk {
+    /// Returns a number that changes whenever [`Self::shows_matching`] may return something else for
+    /// the pattern `*`.
+    #[must_use]
+    pub fn shows_edition(&self) -> u64 {
+        self.catalogue.edition()
+    }
+
     /// Returns the shows that match the patterns. Departures without a row in the ledger are left
     /// out.
-    #[must_use]
-    pub fn shows_matching(&self, patterns: &[String]) -> Vec<ShowSummary> {
-        // The pattern `*` means the shows that promoters have put, so it does not match departures.
-        // Patterns for departures name the trains.
-        let named = |show: &Show| {
-            patterns
-                .iter()
-                .filter(|pattern| show.run.is_none() || *pattern != "*")
-                .any(|pattern| matches(pattern, show.id.as_str()))
+    pub async fn shows_matching(&self, patterns: Vec<String>) -> Vec<ShowSummary> {
+        let desk = self.clone();
+        let find = move || {
+            let listing = desk.catalogue.current_listing();
+            let every: ShowPatterns<'_> = patterns.iter().map(String::as_str).collect();
+            // The pattern `*` means the shows that promoters have put, so it does not match
+            // departures. Patterns for departures name the trains.
+            let of_trains = patterns.iter().filter(|pattern| *pattern != "*");
+            let of_trains: ShowPatterns<'_> = of_trains.map(String::as_str).collect();
+            let programme = desk.cinemas.index();
+            let put = listing.shows().iter().map(|listed| &listed.show);
+            let departures = desk.catalogue.departures();
+            let trains = departures.iter();
+            put.filter(|show| every.name(show.id.as_str()))
+                .chain(trains.filter(|show| of_trains.name(show.id.as_str())))
+                .map(|show| desk.in_short(show, programme.has_show(&show.id)))
+                .collect()
         };
-        let programme = self.cinemas.index();
-        let in_short = |show: &Arc<Show>| ShowSummary {
-            showing: programme.has_show(&show.id),
+        self.threads.run(find).await
+    }
+
+    fn in_short(&self, show: &Show, showing: bool) -> ShowSummary {
+        ShowSummary {
+            showing,
             id: show.id.clone(),
             title: show.document.title.clone(),
             starts_at: show.document.starts_at,
@@ -169,14 +189,7 @@ impl GatewayDesk {
             currency: show.document.currency.as_str().to_owned(),
             seats: show.plan.map.cell_count(),
             hold_s: show.document.hold_s + show.document.grace_s,
-        };
-        let mut shows = self.catalogue.shows();
-        shows.extend(self.catalogue.departures());
-        shows
-            .iter()
-            .filter(|show| named(show))
-            .map(in_short)
-            .collect()
+        }
     }
 
     /// Returns the room whose passes are valid for a show.

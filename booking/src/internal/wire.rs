@@ -22,6 +22,10 @@ pub struct BookingStateReply {
     pub ledger: String,
     /// The rooms and the patterns of their shows.
     pub coverage: Vec<(String, Vec<String>)>,
+    /// Changes whenever this process knows other shows than before. 0 if an older booking process
+    /// does not send it.
+    #[serde(default)]
+    pub shows_edition: u64,
 }
 
 /// `POST /internal/v1/shows`: takes patterns, and returns

@@ -24,6 +24,7 @@ mod refunding;
 mod retention;
 mod retries;
 mod selling;
+mod show_list;
 mod storm;
 mod terms;
 mod ticket_codes;

@@ -91,8 +91,13 @@ impl BookingCore for EmbeddedBooking {
             .map(|show| self.booking.gateways().room_of(&show))
     }
 
+    fn shows_edition(&self) -> u64 {
+        self.booking.gateways().shows_edition()
+    }
+
     async fn shows(&self, patterns: &[String]) -> Result<Vec<ShowSummary>, BookingFailure> {
-        Ok(self.booking.gateways().shows_matching(patterns))
+        let patterns = patterns.to_vec();
+        Ok(self.booking.gateways().shows_matching(patterns).await)
     }
 
     async fn replace_coverage(

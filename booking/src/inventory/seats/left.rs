@@ -1,5 +1,5 @@
 //! Counts the seats that are left in each category, for lists of many shows. No show is opened for
-//! this. A show's counts are cached for at least a second, so a list that many people ask for costs
+//! this. A show's counts are cached for at least half a second, so a list that many people ask for costs
 //! the store next to nothing.
 
 use std::collections::HashSet;
@@ -14,8 +14,10 @@ use super::SeatInventory;
 use crate::ledger::LedgerError;
 use crate::store::VersionedCells;
 
-/// How long a show's counts are used before its seats are counted again.
-const CACHED_FOR: Duration = Duration::from_secs(1);
+/// How long a show's counts are used before its seats are counted again. The lists and pages that
+/// are made of the counts are shared for a quarter of a second each, so nobody sees counts that are
+/// more than a second old.
+const CACHED_FOR: Duration = Duration::from_millis(500);
 /// The same for a show that is not in use. The line asks about many such shows each second.
 const CACHED_AT_REST_FOR: Duration = Duration::from_secs(10);
 /// When the cache has this many shows, counts that are too old are removed.

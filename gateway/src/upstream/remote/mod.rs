@@ -2,6 +2,7 @@
 //! Background tasks ask the booking processes whether they are well and which room covers which
 //! show.
 
+mod edition;
 pub mod forward;
 pub mod pool;
 mod router;
@@ -31,6 +32,7 @@ use super::{
     BookingCondition, BookingCore, BookingFailure, BookingPulse, BookingSeatSnapshot, HoldSignal,
     ShowSummary, StoppedPassNotice,
 };
+use edition::KnownShowsEdition;
 use pool::{BookingNodePool, BookingNodeStatus, read_json};
 
 /// How many signals wait for a slow reader before the oldest are dropped.
@@ -65,6 +67,7 @@ struct RemoteBookingState {
     /// The coverage that must still be sent to booking, if any.
     owed: Arc<RwLock<Option<CoverageRequest>>>,
     signals: broadcast::Sender<HoldSignal>,
+    shows_edition: KnownShowsEdition,
     /// The id of this gateway's ledger, in hex.
     ledger: Arc<str>,
 }
@@ -81,6 +84,7 @@ impl RemoteBooking {
             coverage: Arc::default(),
             owed: Arc::default(),
             signals: broadcast::channel(SIGNALS_MAX).0,
+            shows_edition: KnownShowsEdition::default(),
             ledger: ledger.into(),
         };
         let mut watching = JoinSet::new();
@@ -122,10 +126,14 @@ impl KnownCoverage {
     /// had been sent when the question was asked. If one was sent since then, the answer may be
     /// older than that list and is left out. Another booking process that has not read the new list
     /// yet may still answer with the old one, for as long as it takes to follow.
-    fn take_read(&mut self, list: Vec<(String, Vec<String>)>, sent_count: u64) {
-        if sent_count == self.sent_count {
+    ///
+    /// Returns whether the list differs from the one that this gateway knew.
+    fn take_read(&mut self, list: Vec<(String, Vec<String>)>, sent_count: u64) -> bool {
+        let is_new = sent_count == self.sent_count && self.rooms.rooms() != list;
+        if is_new {
             self.rooms = Arc::new(RoomCoverage::new(list));
         }
+        is_new
     }
 }
 
@@ -157,6 +165,7 @@ impl RemoteBookingState {
             .request_any(None, Method::PUT, "/coverage", put)
             .await?;
         self.coverage.write().take_sent(ask.coverage.clone());
+        self.shows_edition.advance();
         // Another caller may have set a newer coverage in the meantime.
         if self.owed_coverage().as_ref() == Some(&ask) {
             self.set_owed_coverage(None);
@@ -168,12 +177,16 @@ impl RemoteBookingState {
 #[async_trait]
 impl BookingCore for RemoteBooking {
     fn router(&self) -> OpenApiRouter {
-        router::all_sent_on(self.pool())
+        router::all_sent_on(self.pool(), &self.shared.shows_edition)
     }
 
     fn room_of(&self, show: &str) -> Option<String> {
         let show = show.parse::<ShowId>().ok()?;
         Some(self.shared.covered().room_of(&show))
+    }
+
+    fn shows_edition(&self) -> u64 {
+        self.shared.shows_edition.get()
     }
 
     async fn shows(&self, patterns: &[String]) -> Result<Vec<ShowSummary>, BookingFailure> {

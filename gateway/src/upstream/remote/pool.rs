@@ -15,6 +15,7 @@ use reqwest::header::HeaderValue;
 use reqwest::{Method, RequestBuilder, StatusCode, Url, redirect};
 use serde::de::DeserializeOwned;
 
+use super::edition::SentShowsEdition;
 use crate::upstream::BookingFailure;
 
 /// How long to wait for a connection. A booking process on a nearby machine accepts a connection at
@@ -42,6 +43,7 @@ pub enum BookingNodeStatus {
 pub struct BookingNode {
     base: Url,
     status_since: Mutex<(BookingNodeStatus, Instant)>,
+    shows_edition: SentShowsEdition,
 }
 
 /// All booking processes; a cheap handle.
@@ -62,6 +64,12 @@ impl BookingNode {
     #[must_use]
     pub fn base_url(&self) -> &Url {
         &self.base
+    }
+
+    /// Returns the last number that the process has sent for its shows.
+    #[must_use]
+    pub fn shows_edition(&self) -> &SentShowsEdition {
+        &self.shows_edition
     }
 
     /// Returns the state of the process, and for how long the process has been in this state.
@@ -159,6 +167,7 @@ impl BookingNodePool {
             Arc::new(BookingNode {
                 base: base.clone(),
                 status_since: Mutex::new((unheard, Instant::now())),
+                shows_edition: SentShowsEdition::default(),
             })
         };
         Ok(Self {

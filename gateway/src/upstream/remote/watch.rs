@@ -35,9 +35,13 @@ pub(super) async fn watch_status(shared: RemoteBookingState, node: Arc<BookingNo
             Ok(state) => {
                 // While a newer coverage must still be sent, booking's own list is old and is not
                 // used.
+                let mut is_new = node.shows_edition().is_new(state.shows_edition);
                 if shared.owed_coverage().is_none() {
                     let mut known = shared.coverage.write();
-                    known.take_read(state.coverage, sent_count);
+                    is_new |= known.take_read(state.coverage, sent_count);
+                }
+                if is_new {
+                    shared.shows_edition.advance();
                 }
                 node.set_status(if state.ready {
                     BookingNodeStatus::Well

@@ -14,6 +14,7 @@ use fairgate_base::http::tagged::{
     CompressedAnswers, api_document, compress_tagged_answers, is_compressed_each_time,
 };
 use fairgate_base::http::{BodyBytesMax, Problem, head_as_get, request_id, wrapped, wrong_method};
+use fairgate_base::prepared::Prepared;
 use tower::Layer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{Predicate, SizeAbove};
@@ -36,7 +37,8 @@ use crate::pages::{self, PageRoutes};
 use crate::promoter::{self, PromoterControls};
 use crate::push::{self, LiveSockets};
 use crate::reverse_proxy::{self, ShopGuard};
-use crate::room::{self, RoomRegistry};
+use crate::room;
+use crate::room::search::OnSales;
 use crate::upstream::door::BookingDoor;
 use crate::upstream::door::http as door;
 
@@ -57,6 +59,8 @@ pub struct GatewayHandles {
     pub promoter: PromoterControls,
     /// Serves health and metrics.
     pub ops: GatewayOpsRoutes,
+    /// The prepared lists of on-sales.
+    pub on_sales: OnSales,
     /// The door to booking.
     pub door: BookingDoor,
     /// Limits searches by network and by key.
@@ -78,7 +82,7 @@ struct GatewayApiDocument;
 pub fn build(handles: &GatewayHandles) -> Router {
     let (booking, booking_document) = handles.door.core.router().split_for_parts();
     let (line, mut document) = OpenApiRouter::with_openapi(GatewayApiDocument::openapi())
-        .merge(room_routes(handles.waiting_line.rooms.clone()))
+        .merge(room_routes(handles.on_sales.clone()))
         .merge(line_routes(handles.waiting_line.clone()))
         .merge(live_routes(handles.push.clone()))
         .merge(promoter_routes(handles.promoter.clone()))
@@ -96,6 +100,8 @@ pub fn build(handles: &GatewayHandles) -> Router {
     let guarded = door::layer(booking.clone(), handles.door.clone());
     let pages = PageRoutes {
         waiting_line: handles.waiting_line.clone(),
+        on_sales: handles.on_sales.clone(),
+        offered: Prepared::default(),
         booking,
         door: guarded.clone(),
         test,
@@ -159,14 +165,14 @@ pub fn build_shop_guard(guard: ShopGuard) -> Router {
 }
 
 /// Builds the public routes of rooms and their draws.
-fn room_routes(rooms: RoomRegistry) -> OpenApiRouter {
+fn room_routes(on_sales: OnSales) -> OpenApiRouter {
     OpenApiRouter::new()
         .routes(routes!(room::http::list))
         .routes(routes!(room::http::get_public_room))
         .routes(routes!(room::http::draw))
         .routes(routes!(room::http::proof))
         .routes(routes!(room::http::leaves))
-        .with_state(rooms)
+        .with_state(on_sales)
 }
 
 /// Builds the routes of places and passes.

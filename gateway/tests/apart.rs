@@ -278,6 +278,35 @@ async fn while_booking_is_down_visitors_can_join_and_calls_for_seats_are_refused
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn lists_follow_a_booking_elsewhere_and_keep_its_shows_while_it_is_down() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let apart = Apart::start(folder.path()).await;
+    let booking = apart.start_booking().await;
+    apart.until_booking_is(200).await;
+    apart.on_sale().await;
+    let home = async || apart.ask(get("/")).await.text();
+    assert!(
+        home().await.contains("Night"),
+        "a change through this gateway"
+    );
+    let direct = TestClient::of_address(&format!("http://{}", apart.booking));
+    let show = json!({"venue": "hall", "title": "Carmen", "starts_at": "2099-06-02T20:00:00Z",
+        "currency": "EUR", "prices": {"cat1": 9900, "cat2": 4900}});
+    let put = put("/v1/promoter/shows/opera", &show).by(PROMOTER);
+    assert_eq!(direct.ask(put).await.status, 200);
+    let listed = |answer: &TestAnswer| answer.text().contains("Carmen");
+    apart.until(&get("/?q=carmen"), listed).await;
+
+    booking.end().await;
+    apart.until_booking_is(503).await;
+    let room = json!({"title": "A sale", "shows": ["opera"], "opens_at": "2020-01-01T00:00:00Z",
+        "draw_at": "2099-01-01T00:00:00Z"});
+    apart.put("rooms/sale", room).await;
+    let home = home().await;
+    assert!(home.contains("Carmen") && home.contains("A sale"), "{home}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn internal_calls_need_the_internal_key_and_no_gateway_forwards_them() {
     let folder = tempfile::tempdir().expect("a folder");
     let apart = Apart::start(folder.path()).await;

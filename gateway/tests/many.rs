@@ -340,3 +340,48 @@ async fn a_thousand_claims_at_once_at_two_gateways_give_one_pass() {
         .collect();
     assert!(refused.is_subset(&[429, 503].into()), "{refused:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_show_or_a_room_that_one_gateway_changes_is_soon_in_the_lists_of_the_other() {
+    if must_skip("lists at two gateways") {
+        return;
+    }
+    let (house, data) = (House::start().await, tempfile::tempdir().expect("a folder"));
+    let (one, other) = (
+        house.whole_gateway(&data).await,
+        house.whole_gateway(&data).await,
+    );
+    let put = async |what: &str, document: serde_json::Value| {
+        let path = format!("/v1/promoter/{what}");
+        let answer = one
+            .call("PUT", &path, Some(support::PROMOTER), Some(document))
+            .await;
+        assert!(answer.status < 300, "{path}: {}", answer.text());
+    };
+    let hall = json!({"plan": "grid:2x2", "city": "Lyon", "time_zone": "Europe/Paris"});
+    put("venues/hall", hall).await;
+    for title in ["Canal", "Bridge"] {
+        let show = json!({"venue": "hall", "title": title, "starts_at": "2099-06-01T20:00:00Z",
+            "currency": "EUR", "prices": {"cat1": 500, "cat2": 400}});
+        put("shows/night-1", show).await;
+        let path = format!("/v1/rooms?q={title}");
+        let found = one.get(&path).await.json();
+        assert_eq!(
+            found["rooms"][0]["room"], "everyday",
+            "the node knows its own change"
+        );
+        let listed = |list: &serde_json::Value| list["rooms"][0]["room"] == "everyday";
+        other.until(&path, None, listed).await;
+        let listed = |list: &serde_json::Value| list["shows"][0]["title"] == title;
+        other.until("/v1/shows", None, listed).await;
+    }
+    let room = json!({"title": "The sale", "shows": ["night-*"], "opens_at": "2020-01-01T00:00:00Z",
+        "draw_at": "2098-01-01T00:00:00Z"});
+    put("rooms/sale", room).await;
+    let covered = |list: &serde_json::Value| list["rooms"][0]["room"] == "sale";
+    other.until("/v1/rooms?city=lyon", None, covered).await;
+    one.by_hand("sale", "close").await;
+    let closed = |list: &serde_json::Value| list["rooms"][0]["phase"] == "closed";
+    assert!(closed(&one.get("/v1/rooms?city=lyon").await.json()));
+    other.until("/v1/rooms?city=lyon", None, closed).await;
+}

@@ -22,6 +22,7 @@ use crate::push::waitlist_offers;
 use crate::reverse_proxy::tunnels::OpenTunnels;
 use crate::reverse_proxy::{GuardSettings, ReverseProxySettings, ShopGuard};
 use crate::room::RoomRegistry;
+use crate::room::search::OnSales;
 use crate::router::GatewayHandles;
 use crate::upstream::BookingCore;
 use crate::upstream::door::BookingDoor;
@@ -115,6 +116,7 @@ pub(super) fn gateway_handles(
             keys: config.keys.roles(),
             has_own_port: config.ops.listen.is_some(),
         },
+        on_sales: OnSales::new(rooms.clone()),
         door: BookingDoor {
             core: Arc::clone(rooms.core()),
             health: rooms.health().clone(),

@@ -14,6 +14,17 @@ use crate::upstream::BookingFailure;
 /// The longest document (bytes) that a page reads from booking.
 const DOCUMENT_BYTES_MAX: usize = 4 << 20;
 
+/// Which searches booking offers.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OfferedSearches {
+    /// The second in which booking said so.
+    second: i64,
+    /// Whether there is a cinema programme.
+    pub(super) cinema: bool,
+    /// Whether there is a timetable.
+    pub(super) rail: bool,
+}
+
 /// A problem that booking answered instead of a document.
 #[derive(Debug, Clone)]
 pub(super) struct DocumentRefusal {
@@ -184,19 +195,28 @@ impl PageRoutes {
         }
     }
 
-    /// Asks booking whether there is a cinema programme to search.
-    pub(super) async fn has_programme(&self) -> bool {
-        let cities = self.fetch_document("/v1/cinema/cities").await;
-        cities.is_ok_and(|cities| {
-            cities["cities"]
-                .as_array()
-                .is_some_and(|all| !all.is_empty())
-        })
+    /// Returns which searches booking offers. The answer is at most a second old.
+    pub(super) async fn offered_searches(&self) -> OfferedSearches {
+        let now = self.waiting_line.rooms.now_ms().div_euclid(1_000);
+        let make = || {
+            let pages = self.clone();
+            async move { Some(pages.read_offered_searches(now).await) }
+        };
+        let offered = self.offered.get(|known| known.second >= now, make).await;
+        offered.map_or_else(OfferedSearches::default, |offered| *offered)
     }
 
-    /// Asks booking whether there is a timetable to search.
-    pub(super) async fn has_timetable(&self) -> bool {
-        self.fetch_document("/v1/rail/timetable").await.is_ok()
+    async fn read_offered_searches(&self, second: i64) -> OfferedSearches {
+        let (cities, timetable) = tokio::join!(
+            self.fetch_document("/v1/cinema/cities"),
+            self.fetch_document("/v1/rail/timetable")
+        );
+        let has_cities = |cities: Value| cities["cities"].as_array().map(|all| !all.is_empty());
+        OfferedSearches {
+            second,
+            cinema: cities.ok().and_then(has_cities).unwrap_or(false),
+            rail: timetable.is_ok(),
+        }
     }
 
     /// Reads a public document of booking, with a query.

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 
 use axum::extract::{Query, State};
-use axum::response::Response;
+use axum::http::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use fairgate_base::http::shared_answers::SharedAnswer;
 use serde_json::Value;
 
 use super::asking::DocumentRefusal;
 use super::clocks::local_time;
 use super::contexts::{CinemaPage, FoundFilm, FoundFilmDay, FoundShowings};
-use super::render::render;
+use super::render::{page_response, page_text, render_problem};
 use super::{PageRoutes, address};
 
 /// The form's fields that are passed to the search, under the same names.
@@ -18,6 +20,8 @@ const SEARCH_FIELDS: [&str; 7] = ["keyword", "city", "film", "cinema", "from", "
 /// The number of showings on one page. The larger the page, the fewer films are split across two
 /// pages.
 const PER_PAGE: &str = "30";
+/// Within so many milliseconds, all visitors who search for the same share one page.
+const SHARED_MS: i64 = 250;
 /// The largest party in a search. No showing sells more seats to one visitor.
 const PARTY_MAX: u32 = 10;
 /// The size of the party if the visitor names none.
@@ -64,38 +68,68 @@ impl<'a> ShowingSearch<'a> {
 pub(crate) async fn cinema(
     State(pages): State<PageRoutes>,
     Query(query): Query<BTreeMap<String, String>>,
+    headers: HeaderMap,
 ) -> Response {
     let search = ShowingSearch::from_query(&query);
+    let rooms = &pages.on_sales.rooms;
+    let (edition, moment) = (
+        rooms.core().shows_edition(),
+        rooms.now_ms().div_euclid(SHARED_MS),
+    );
+    let asked = (search.page, search.party, search.search_query());
+    let key = format!("cinema {edition} {moment} {asked:?}");
+    let make = make_answer(&pages, &query);
+    match pages.on_sales.answers.find_or_make(key, make).await {
+        Ok(answer) => answer.respond(&headers),
+        Err(refusal) => refusal,
+    }
+}
+
+/// Searches, and makes the page. A page with a refusal is an error, because it is not shared.
+async fn make_answer(
+    pages: &PageRoutes,
+    query: &BTreeMap<String, String>,
+) -> Result<SharedAnswer, Response> {
+    let search = ShowingSearch::from_query(query);
     let page = search.page.to_string();
     let mut api_query = search.search_query();
     api_query.extend([("page", page.as_str()), ("per_page", PER_PAGE)]);
     let (found, cities, films) = tokio::join!(
         pages.fetch_with_query("/v1/cinema/showings", &api_query),
         pages.fetch_document("/v1/cinema/cities"),
-        films(&pages, search.field("city")),
+        films(pages, search.field("city")),
     );
-    let (found, status, problem) = match found {
-        Ok(found) => (Some(showings(found, &search)), None, None),
-        Err(DocumentRefusal { status, document }) => (None, Some(status), Some(document)),
+    let cities = cities.map_or(Value::Null, |mut answer| answer["cities"].take());
+    let (test, query) = (pages.test, query.clone());
+    let write = move |found: Option<Value>, problem: Option<Value>| {
+        let search = ShowingSearch::from_query(&query);
+        let context = CinemaPage {
+            test,
+            asked: search.search_query().into_iter().collect(),
+            party: search.party,
+            party_max: PARTY_MAX,
+            searched: SEARCH_FIELDS
+                .iter()
+                .any(|name| !search.field(name).is_empty()),
+            cities,
+            films,
+            found: found.map(|found| showings(found, &search)),
+            problem,
+        };
+        page_text("cinema", &context)
     };
-    let context = CinemaPage {
-        test: pages.test,
-        asked: search.search_query().into_iter().collect(),
-        party: search.party,
-        party_max: PARTY_MAX,
-        searched: SEARCH_FIELDS
-            .iter()
-            .any(|name| !search.field(name).is_empty()),
-        cities: cities.map_or(Value::Null, |mut answer| answer["cities"].take()),
-        films,
-        found,
-        problem,
-    };
-    let mut response = render(&pages, "cinema", &context);
-    if let Some(status) = status {
-        *response.status_mut() = status;
+    match found {
+        Ok(found) => {
+            let render = move || write(Some(found), None);
+            let text = pages.on_sales.threads.run(render).await;
+            let text = text.map_err(|problem| render_problem(pages, &problem))?;
+            Ok(SharedAnswer::page(text))
+        }
+        Err(DocumentRefusal { status, document }) => Err(match write(None, Some(document)) {
+            Ok(text) => (status, page_response(text)).into_response(),
+            Err(problem) => render_problem(pages, &problem),
+        }),
     }
-    response
 }
 
 /// Reads the films of the chosen city. Returns null if no city was chosen or booking refuses.

@@ -51,8 +51,8 @@ pub(super) struct HomeRoom {
     pub draw_at: String,
     /// The seats of all its shows together.
     pub seats: u64,
-    /// The titles of its shows.
-    pub shows: Vec<String>,
+    /// How many shows it has.
+    pub shows: usize,
 }
 
 /// A show on the start page.

@@ -20,11 +20,13 @@ mod waits;
 
 use std::collections::BTreeMap;
 
+use asking::OfferedSearches;
 use axum::Router;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use fairgate_base::http::Problem;
+use fairgate_base::prepared::Prepared;
 use serde_json::Value;
 
 pub use address::with_query;
@@ -39,8 +41,8 @@ use crate::cookies::{self, CookieKind};
 use crate::line::http::place_credential;
 use crate::line::place_view::describe;
 use crate::line::{WaitingLine, recognise};
+use crate::room::search::OnSales;
 use crate::room::{Room, RoomView};
-use crate::upstream::ShowSummary;
 use crate::web::is_path;
 use fairgate_model::ids::HoldId;
 use fairgate_model::shows::coverage::EVERYDAY;
@@ -50,10 +52,6 @@ use fairgate_rules::room_document::ChallengeProvider;
 /// visitor first asked for in a guarded shop.
 pub const WAY_BACK: &str = "to";
 
-/// How many shows a lobby lists at most. Nobody reads a longer list. A visitor who wants a certain
-/// show searches for it.
-const LISTED_MAX: usize = 100;
-
 /// The most seats that an address may ask for, if the show itself has no limit.
 const SEATS_MAX: u32 = 100;
 
@@ -62,19 +60,16 @@ const SEATS_MAX: u32 = 100;
 pub struct PageRoutes {
     /// The line. The lobby's page and forms use it.
     pub waiting_line: WaitingLine,
+    /// The prepared lists of on-sales.
+    pub on_sales: OnSales,
+    /// The searches that the start page offers.
+    pub offered: Prepared<OfferedSearches>,
     /// Booking's own routes, called in process.
     pub booking: Router,
     /// Booking's routes behind the door, which lets in visitors with a pass.
     pub door: Router,
     /// Whether payments go to the sandbox. The pages then show TEST.
     pub test: bool,
-}
-
-/// Returns the time zone of the first show that has one. A room's times are shown in this zone,
-/// even if its shows are in several zones.
-fn first_zone<'s>(shows: impl IntoIterator<Item = &'s ShowSummary>) -> Option<String> {
-    let mut shows = shows.into_iter();
-    shows.find_map(|show| show.location.time_zone.clone())
 }
 
 pub(crate) async fn lobby(
@@ -126,17 +121,17 @@ async fn lobby_page(
     } else {
         ""
     };
-    let shows = rooms.shows_of(room).await.unwrap_or_default();
+    let shows = pages.on_sales.shows_of(room).await;
     let context = LobbyPage {
         test: pages.test,
         now: fairgate_base::clock::rfc3339(now),
-        zone: first_zone(&shows),
+        zone: shows.zone.clone(),
         shop: shop.map(|shop| shop.address(Some(to))),
         to: to.to_owned(),
         here: lobby_path(room.id(), to),
         room: RoomView::fresh(rooms, room).await,
         place: place.map(|place| describe(room, &place, now)),
-        shows: listed_shows(&shows),
+        shows: shows.listed.iter().map(ListedShow::from).collect(),
         problem: problem.map(Problem::json_document),
     };
     let mut response = render(pages, "lobby", &context);
@@ -158,13 +153,6 @@ fn mark_check(page: &mut Response, provider: Option<ChallengeProvider>) {
     if let Some(provider) = provider {
         page.extensions_mut().insert(ForeignPart::Check(provider));
     }
-}
-
-/// Returns the shows that a lobby lists. Showings are left out, because they are searched on their
-/// own page.
-fn listed_shows(shows: &[ShowSummary]) -> Vec<ListedShow> {
-    let shows = shows.iter().filter(|show| !show.showing);
-    shows.take(LISTED_MAX).map(ListedShow::from).collect()
 }
 
 pub(crate) async fn seats(

@@ -18,27 +18,31 @@ pub struct ProblemOfPage(pub Value);
 
 /// Renders a page.
 pub(super) fn render(pages: &PageRoutes, name: &str, context: &impl Serialize) -> Response {
-    try_render(name, context).unwrap_or_else(|| {
-        let problem = Problem::new(
+    match page_text(name, context) {
+        Ok(html) => page_response(html),
+        Err(problem) => problem_page(pages.test, &problem),
+    }
+}
+
+/// Renders a page as text.
+///
+/// # Errors
+/// 500 if the page cannot be rendered.
+pub(super) fn page_text(name: &str, context: &impl Serialize) -> Result<String, Problem> {
+    waitroom_ui::render_page(name, context).map_err(|error| {
+        tracing::error!(name, %error, "a page could not be rendered");
+        Problem::new(
             ProblemCode::Internal,
             "Something went wrong while the page was put together. Nothing was changed; your place and your orders are kept. Load it again.",
         )
-        .with_title("This page could not be shown");
-        problem_page(pages.test, &problem)
+        .with_title("This page could not be shown")
     })
 }
 
-fn try_render(name: &str, context: &impl Serialize) -> Option<Response> {
-    match waitroom_ui::render_page(name, context) {
-        Ok(html) => {
-            let no_store = [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
-            Some((no_store, Html(html)).into_response())
-        }
-        Err(error) => {
-            tracing::error!(name, %error, "a page could not be rendered");
-            None
-        }
-    }
+/// Answers with a page that no client keeps.
+pub(super) fn page_response(html: String) -> Response {
+    let no_store = [(header::CACHE_CONTROL, HeaderValue::from_static("no-store"))];
+    (no_store, Html(html)).into_response()
 }
 
 /// Renders a problem as a page.
@@ -151,7 +155,7 @@ fn document_page(
         action_href: &way_on.href,
         action: way_on.words,
     };
-    let mut response = try_render("problem", &context)?;
+    let mut response = page_response(page_text("problem", &context).ok()?);
     *response.status_mut() = status;
     let document = ProblemOfPage(document.clone());
     response.extensions_mut().insert(document);

@@ -4,10 +4,11 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::{FromRef, Path, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use fairgate_base::http::shared_answers::SharedAnswer;
 use fairgate_base::http::tagged::TaggedAnswer;
 use fairgate_base::http::{Problem, ProblemCode, QueryParams};
 use fairgate_pass::Digest;
@@ -15,8 +16,14 @@ use fairgate_rules::room_document::LineMethod;
 use serde::{Deserialize, Serialize};
 
 use super::calendar;
-use super::search::{ListPage, OnSaleSearch, UnreadableDay};
+use super::search::{ListPage, OnSaleIndex, OnSaleSearch, OnSales, UnreadableSearch};
 use super::{FrozenLeaves, Room, RoomRegistry, RoomView, UnknownRoom};
+
+impl FromRef<OnSales> for RoomRegistry {
+    fn from_ref(on_sales: &OnSales) -> Self {
+        on_sales.rooms.clone()
+    }
+}
 
 impl From<UnknownRoom> for Problem {
     fn from(UnknownRoom(room): UnknownRoom) -> Self {
@@ -24,7 +31,7 @@ impl From<UnknownRoom> for Problem {
     }
 }
 
-const SHORTLY: HeaderValue = HeaderValue::from_static("public, max-age=1");
+const SHORTLY: &str = "public, max-age=1";
 const FOREVER: &str = "public, max-age=31536000, immutable";
 
 /// A page of the public rooms.
@@ -58,10 +65,10 @@ pub(crate) struct RoomsQuery {
     page: Option<NonZeroUsize>,
 }
 
-impl From<UnreadableDay> for Problem {
-    fn from(refusal: UnreadableDay) -> Self {
+impl From<UnreadableSearch> for Problem {
+    fn from(refusal: UnreadableSearch) -> Self {
         Self::invalid_field(
-            refusal.field,
+            refusal.field(),
             format!("{refusal}. Nothing was searched. Correct it, or leave it out."),
         )
     }
@@ -69,10 +76,11 @@ impl From<UnreadableDay> for Problem {
 
 /// The public rooms
 #[utoipa::path(get, path = "/v1/rooms", tag = "rooms", params(RoomsQuery),
-    responses((status = 200, body = RoomList), (status = 400, description = "invalid_query"), (status = 422, description = "invalid_field")))]
+    responses((status = 200, body = RoomList), (status = 304), (status = 400, description = "invalid_query"), (status = 422, description = "invalid_field")))]
 pub(crate) async fn list(
-    State(rooms): State<RoomRegistry>,
+    State(on_sales): State<OnSales>,
     QueryParams(query): QueryParams<RoomsQuery>,
+    headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let RoomsQuery {
         q,
@@ -83,21 +91,33 @@ pub(crate) async fn list(
     } = query;
     let search = OnSaleSearch::parse(&q, &city, &from, &to)?;
     let page = page.map_or(1, NonZeroUsize::get);
-    // If booking does not answer, rooms are found only by their titles.
-    let shows = rooms.core().shows(&["*".to_owned()]).await;
-    let shows = shows.unwrap_or_default();
-    let page_of_rooms = ListPage::of(search.find_rooms(rooms.all(), &shows), page);
-    let mut views = Vec::with_capacity(page_of_rooms.items.len());
-    for item in &page_of_rooms.items {
-        views.push(RoomView::fresh(&rooms, &item.room).await);
+    let index = on_sales.index().await;
+    let key = on_sales.answer_key(&index, &format!("rooms {page} {search:?}"));
+    let make = room_list(&on_sales, index, search, page);
+    let answer = on_sales.answers.find_or_make(key, make).await?;
+    Ok(answer.respond(&headers))
+}
+
+async fn room_list(
+    on_sales: &OnSales,
+    index: Arc<OnSaleIndex>,
+    search: OnSaleSearch,
+    page: usize,
+) -> Result<SharedAnswer, Problem> {
+    let searched = Arc::clone(&index);
+    let found = on_sales.threads.run(move || searched.find(&search)).await;
+    let page_of_rooms = ListPage::of(found.rooms.iter().copied(), page);
+    let mut rooms = Vec::with_capacity(page_of_rooms.items.len());
+    for at in page_of_rooms.items {
+        rooms.push(on_sales.view(&index.room(at).room).await);
     }
     let list = RoomList {
-        rooms: views,
+        rooms,
         total: page_of_rooms.total,
         page,
         pages: page_of_rooms.pages,
     };
-    Ok(([(header::CACHE_CONTROL, SHORTLY)], Json(list)).into_response())
+    SharedAnswer::json(&list, SHORTLY)
 }
 
 /// One room. With `.ics` after the id, the answer is a calendar with the room's opening and its
@@ -105,26 +125,26 @@ pub(crate) async fn list(
 #[utoipa::path(get, operation_id = "one", path = "/v1/rooms/{room}", tag = "rooms", params(("room" = String, Path,)),
     responses((status = 200, body = RoomView), (status = 404)))]
 pub(crate) async fn get_public_room(
-    State(rooms): State<RoomRegistry>,
+    State(on_sales): State<OnSales>,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
+    let rooms = &on_sales.rooms;
     if let Some(id) = id.strip_suffix(".ics") {
-        return calendar_of(&rooms, id).await;
+        return calendar_of(&on_sales, id).await;
     }
     let room = rooms.get(&id)?;
-    let view = RoomView::fresh(&rooms, &room).await;
+    let view = RoomView::fresh(rooms, &room).await;
     Ok(([(header::CACHE_CONTROL, SHORTLY)], Json(view)).into_response())
 }
 
-async fn calendar_of(rooms: &RoomRegistry, id: &str) -> Result<Response, Problem> {
+async fn calendar_of(on_sales: &OnSales, id: &str) -> Result<Response, Problem> {
+    let rooms = &on_sales.rooms;
     let room = rooms.get(id)?;
     if room.is_everyday() {
         return Err(Problem::not_found("calendar of the room", id));
     }
-    let shows = rooms.shows_of(&room).await.unwrap_or_default();
-    let zone = shows
-        .iter()
-        .find_map(|show| show.location.time_zone.as_deref());
+    let shows = on_sales.shows_of(&room).await;
+    let zone = shows.zone.as_deref();
     let row = room.row();
     let called_at = row.facts.draw_called_at;
     let text = calendar::of_room(room.id(), &row.document, called_at, zone, rooms.now_ms());
@@ -133,7 +153,7 @@ async fn calendar_of(rooms: &RoomRegistry, id: &str) -> Result<Response, Problem
             header::CONTENT_TYPE,
             HeaderValue::from_static("text/calendar; charset=utf-8"),
         ),
-        (header::CACHE_CONTROL, SHORTLY),
+        (header::CACHE_CONTROL, HeaderValue::from_static(SHORTLY)),
         (
             header::CONTENT_DISPOSITION,
             HeaderValue::from_static("attachment; filename=\"on-sale.ics\""),

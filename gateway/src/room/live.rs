@@ -4,7 +4,7 @@
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_pass::Digest;
@@ -42,6 +42,8 @@ pub struct NewcomersTick {
 struct RoomState {
     id: String,
     commitment: Digest,
+    /// Grows with each change that lists of rooms show at once.
+    edition: AtomicU64,
     row: RwLock<Arc<RoomRow>>,
     draw: RwLock<DrawState>,
     tick: RwLock<Arc<RoomTick>>,
@@ -67,6 +69,7 @@ impl Room {
         let inner = RoomState {
             commitment: draw::commitment(&row.secret.0),
             id: row.room.clone(),
+            edition: AtomicU64::new(1),
             row: RwLock::new(Arc::new(row)),
             draw: RwLock::new(draw),
             tick: RwLock::new(Arc::new(tick)),
@@ -98,6 +101,17 @@ impl Room {
         self.inner.commitment
     }
 
+    /// Returns a number that grows when the room's document, draw or phase changes, except by the
+    /// time alone.
+    #[must_use]
+    pub fn edition(&self) -> u64 {
+        self.inner.edition.load(Ordering::Acquire)
+    }
+
+    fn end_edition(&self) {
+        self.inner.edition.fetch_add(1, Ordering::AcqRel);
+    }
+
     /// Returns the room's row as stored.
     #[must_use]
     pub fn row(&self) -> Arc<RoomRow> {
@@ -111,6 +125,7 @@ impl Room {
         let is_newer = row.version > current_row.version;
         if is_newer {
             *current_row = Arc::new(row);
+            self.end_edition();
         }
         is_newer
     }
@@ -134,7 +149,11 @@ impl Room {
     pub(crate) fn set_draw_wait(&self, until: Option<i64>) -> bool {
         let waits = &self.inner.draw_waits;
         let mut waits = waits.write();
-        std::mem::replace(&mut *waits, until) != until
+        let is_new = std::mem::replace(&mut *waits, until) != until;
+        if is_new {
+            self.end_edition();
+        }
+        is_new
     }
 
     /// Returns until when (ms) a due draw waits for visitors whose places the store has lost.
@@ -152,6 +171,7 @@ impl Room {
 
     pub(crate) fn set_draw(&self, draw: DrawState) {
         *self.inner.draw.write() = draw;
+        self.end_edition();
     }
 
     /// Returns the figures of the last tick.
@@ -162,7 +182,12 @@ impl Room {
 
     /// Replaces the figures of the last tick with the figures of a new one.
     pub fn set_tick(&self, tick: RoomTick) {
+        let was_sold_out = self.last_tick().is_sold_out();
+        let is_sold_out = tick.is_sold_out();
         *self.inner.tick.write() = Arc::new(tick);
+        if was_sold_out != is_sold_out {
+            self.end_edition();
+        }
     }
 
     /// Returns the visitors released a second: the measured rate, but at most the promoter's rate.

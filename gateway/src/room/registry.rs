@@ -130,6 +130,13 @@ impl RoomRegistry {
         self.inner.rooms.read().values().cloned().collect()
     }
 
+    /// Returns a number that grows with each new room, and when the document, draw or phase of a
+    /// room changes, except by the time alone.
+    #[must_use]
+    pub fn edition(&self) -> u64 {
+        self.inner.rooms.read().values().map(Room::edition).sum()
+    }
+
     /// Returns all rooms except the built-in one, each with its show patterns.
     #[must_use]
     pub fn coverage(&self) -> Vec<(String, Vec<String>)> {

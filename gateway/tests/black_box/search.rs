@@ -1,9 +1,10 @@
 //! Tests the search for on-sales on the start page and through `GET /v1/rooms`: its pages in time
-//! order, misspelt words, cities and days.
+//! order, misspelt words, cities and days. Also tests that all visitors share one answer, and that
+//! each change is in the next one.
 
 use serde_json::{Value, json};
 
-use crate::harness::{Browser, Promoter, Server, room, show, text};
+use crate::harness::{Browser, Promoter, Server, TestAnswer, room, show, text};
 
 /// The number of on-sales. They fill two pages, and one is left for the third.
 const ON_SALES: usize = 81;
@@ -102,4 +103,73 @@ async fn the_shows_of_a_room_are_listed() {
     let everyday = (vec!["other".to_owned()], json!(1));
     assert_eq!(listed("everyday").await, everyday);
     assert_eq!(listed("nowhere").await, (Vec::new(), json!(0)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_list_has_a_tag_and_is_sent_compressed_and_not_at_all_if_nothing_changed() {
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    promoter.on_sale("2x2", json!({}), json!({})).await;
+    for n in 0..20 {
+        let title = format!("Another night {n}");
+        let other = show("hall", json!({"title": title}));
+        promoter
+            .put(&format!("shows/other-{n}"), &other)
+            .await
+            .is(200);
+    }
+    for path in [
+        "/",
+        "/v1/rooms",
+        "/v1/shows",
+        "/?q=night",
+        "/v1/rooms?q=night",
+        "/cinema",
+    ] {
+        let ask = async |headers: &[(&str, &str)]| {
+            let mut call = server.http.get(server.at(path));
+            for (name, value) in headers {
+                call = call.header(*name, *value);
+            }
+            TestAnswer::of(call).await.expect("an answer")
+        };
+        let plain = ask(&[]).await;
+        assert_eq!(plain.status, 200, "{path}");
+        let zipped = ask(&[("accept-encoding", "gzip")]).await;
+        assert_eq!(zipped.header("content-encoding"), "gzip", "{path}");
+        assert!(zipped.header("vary").contains("accept-encoding"), "{path}");
+        assert!(zipped.body.len() < plain.body.len() / 2, "{path}");
+        let tag = zipped.header("etag").to_owned();
+        assert!(tag.starts_with('"'), "{path}: {tag}");
+        let same = [("accept-encoding", "gzip"), ("if-none-match", &*tag)];
+        let same = ask(&same).await;
+        assert_eq!((same.status, same.body.len()), (304, 0), "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_show_room_or_phase_is_in_the_very_next_list() {
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    promoter.on_sale("2x2", json!({}), json!({})).await;
+    for n in 0..10 {
+        let title = format!("Revue {n}");
+        let night = show("hall", json!({"title": title}));
+        promoter.put("shows/revue", &night).await.is(200);
+        let home = server.get("/").await.text();
+        assert!(home.contains(&title), "{home}");
+        let found = server.get(&format!("/?q={n}")).await.text();
+        assert!(found.contains(&title), "{found}");
+        let message = json!({"message": format!("Doors open at {n}")});
+        promoter.patch("rooms/sale", &message).await.is(200);
+        let rooms = server.get("/v1/rooms?q=night").await.is(200);
+        assert_eq!(rooms["rooms"][0]["message"], message["message"]);
+    }
+    promoter.post("rooms/sale/close").await.is(200);
+    let rooms = server.get("/v1/rooms").await.is(200);
+    let sale = rooms["rooms"].as_array().expect("a list").iter();
+    let sale: Vec<_> = sale.filter(|room| room["room"] == "sale").collect();
+    assert_eq!(sale[0]["phase"], "closed");
+    let home = server.get("/").await.text();
+    assert!(!home.contains("/r/sale\""), "{home}");
 }

@@ -1,14 +1,20 @@
-//! Searches the on-sales by words, city and days, and lists them in time order. Pure.
+//! Searches the on-sales by words, city and days, and lists them in time order.
 
-use std::collections::HashMap;
+mod index;
+mod on_sales;
 
 use fairgate_base::day::parse_day;
 use fairgate_model::search_text::SearchText;
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
 
-use super::Room;
-use crate::upstream::ShowSummary;
+pub use index::{FoundOnSales, IndexedRoom, IndexedShow, OnSaleEdition, OnSaleIndex};
+pub use on_sales::OnSales;
+
+/// How many characters the words of a search may have, at most.
+const QUERY_CHARS_MAX: usize = 100;
+
+/// How many characters of a wrong day are repeated in the refusal.
+const SHOWN_CHARS_MAX: usize = 40;
 
 /// How many rooms or shows one page of a list has, at most.
 pub const PER_PAGE: usize = 40;
@@ -22,129 +28,76 @@ pub struct OnSaleSearch {
     to: Option<Date>,
 }
 
-/// A day that is not written as `2027-06-01`.
+/// Why a search cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{day}\" in {field} is not a day; write it like 2027-06-01")]
-pub struct UnreadableDay {
-    /// The parameter.
-    pub field: &'static str,
-    /// The text of the parameter.
-    pub day: String,
+pub enum UnreadableSearch {
+    /// A day that is not written as `2027-06-01`.
+    #[error("\"{day}\" in {field} is not a day; write it like 2027-06-01")]
+    Day {
+        /// The parameter.
+        field: &'static str,
+        /// The beginning of its text.
+        day: String,
+    },
+    /// A text that is too long.
+    #[error("{field} has more than {QUERY_CHARS_MAX} characters; search for fewer words")]
+    TooLong {
+        /// The parameter.
+        field: &'static str,
+    },
 }
 
-/// A room that a search has found.
-#[derive(Clone)]
-pub struct FoundRoom<'s> {
-    /// The room.
-    pub room: Room,
-    /// Its shows, without departures of trains.
-    pub shows: Vec<&'s ShowSummary>,
+impl UnreadableSearch {
+    /// Returns the parameter that cannot be read.
+    #[must_use]
+    pub fn field(&self) -> &'static str {
+        match self {
+            Self::Day { field, .. } | Self::TooLong { field } => field,
+        }
+    }
 }
 
 impl OnSaleSearch {
     /// Reads a search. Days are in the venues' time zones, and `to` is included.
     ///
     /// # Errors
-    /// Fails if a day cannot be read.
-    pub fn parse(q: &str, city: &str, from: &str, to: &str) -> Result<Self, UnreadableDay> {
+    /// Fails if a day cannot be read, or a text is too long.
+    pub fn parse(q: &str, city: &str, from: &str, to: &str) -> Result<Self, UnreadableSearch> {
         let day = |field, text: &str| match text.trim() {
             "" => Ok(None),
-            day => parse_day(day).map(Some).ok_or_else(|| UnreadableDay {
-                field,
-                day: day.to_owned(),
-            }),
+            day => parse_day(day)
+                .map(Some)
+                .ok_or_else(|| UnreadableSearch::Day {
+                    field,
+                    day: day.chars().take(SHOWN_CHARS_MAX).collect(),
+                }),
+        };
+        let words = |field, text: &str| {
+            let is_short = text.chars().count() <= QUERY_CHARS_MAX;
+            let words = is_short.then(|| SearchText::new(text));
+            words.ok_or(UnreadableSearch::TooLong { field })
         };
         Ok(Self {
-            words: SearchText::new(q),
-            city: SearchText::new(city),
+            words: words("q", q)?,
+            city: words("city", city)?,
             from: day("from", from)?,
             to: day("to", to)?,
         })
     }
 
-    /// Returns whether a show matches. A word with a typing error matches, too.
+    /// Returns whether the search has no filter.
     #[must_use]
-    pub fn finds_show(&self, show: &ShowSummary) -> bool {
-        self.is_in_city(show) && self.is_in_period(show) && self.matches_words(&words_of(show))
+    pub fn is_everything(&self) -> bool {
+        self.words.is_empty() && self.has_only_words()
     }
 
-    /// Returns the matching rooms, each with all its shows. A room matches if one of its shows
-    /// does. A room also matches by its title, if the search names no city and no day. Rooms are
-    /// sorted by their first matching show, or by the start of their sale if no show matches.
-    /// `shows` are all shows that rooms may cover.
-    #[must_use]
-    pub fn find_rooms<'s>(&self, rooms: Vec<Room>, shows: &'s [ShowSummary]) -> Vec<FoundRoom<'s>> {
-        let mut covered = shows_by_room(&rooms, shows);
-        let has_only_words = self.city.is_empty() && self.from.is_none() && self.to.is_none();
-        let mut found: Vec<(i64, FoundRoom<'s>)> = Vec::new();
-        for (room, shows) in rooms.into_iter().zip(covered.drain(..)) {
-            let row = room.row();
-            let matching = shows.iter().filter(|show| self.finds_show(show));
-            let first_start_ms = matching.map(|show| show.starts_at.as_millisecond()).min();
-            let by_title = || has_only_words && self.matches_words(&row.document.title);
-            if let Some(at) = first_start_ms.or_else(|| by_title().then_some(row.document.draw_at))
-            {
-                found.push((at, FoundRoom { room, shows }));
-            }
-        }
-        found.sort_by(|(a, one), (b, other)| (a, one.room.id()).cmp(&(b, other.room.id())));
-        found.into_iter().map(|(_, room)| room).collect()
+    fn has_only_words(&self) -> bool {
+        self.city.is_empty() && self.from.is_none() && self.to.is_none()
     }
 
-    fn matches_words(&self, text: &str) -> bool {
-        self.words.is_empty() || SearchText::new(text).match_typed(&self.words).is_some()
-    }
-
-    fn is_in_city(&self, show: &ShowSummary) -> bool {
-        let show_city = || show.location.city.as_deref().map(SearchText::new);
-        self.city.is_empty()
-            || show_city().is_some_and(|city| city.match_typed(&self.city).is_some())
-    }
-
-    fn is_in_period(&self, show: &ShowSummary) -> bool {
-        let zone = show.location.time_zone.as_deref();
-        let local_start = zone.and_then(|zone| show.starts_at.in_tz(zone).ok());
-        let local_start = local_start.unwrap_or_else(|| show.starts_at.to_zoned(TimeZone::UTC));
-        let day = local_start.date();
+    fn is_in_period(&self, day: Date) -> bool {
         self.from.is_none_or(|from| from <= day) && self.to.is_none_or(|to| day <= to)
     }
-}
-
-/// Returns the title, the venue and the address of a show as one text to search.
-fn words_of(show: &ShowSummary) -> String {
-    let place = show.location.line();
-    let place = place.as_deref().unwrap_or_default();
-    format!("{} {} {place}", show.title, show.venue)
-}
-
-/// Returns the shows that each room covers, in the order of the rooms.
-fn shows_by_room<'s>(rooms: &[Room], shows: &'s [ShowSummary]) -> Vec<Vec<&'s ShowSummary>> {
-    let (mut exact, mut prefixes) = (HashMap::new(), Vec::new());
-    let mut everyday = None;
-    for (at, room) in rooms.iter().enumerate() {
-        everyday = everyday.or_else(|| room.is_everyday().then_some(at));
-        for pattern in &room.row().document.shows {
-            match pattern.strip_suffix('*') {
-                Some(prefix) => prefixes.push((prefix.to_owned(), at)),
-                None => drop(exact.insert(pattern.clone(), at)),
-            }
-        }
-    }
-    let mut covered = vec![Vec::new(); rooms.len()];
-    for show in shows {
-        let id = show.id.as_str();
-        let by_prefix = || {
-            prefixes
-                .iter()
-                .find(|(part, _)| id.starts_with(part.as_str()))
-        };
-        let room = exact.get(id).copied();
-        let room = room.or_else(|| by_prefix().map(|(_, at)| *at));
-        if let Some(at) = room.or(everyday) {
-            covered[at].push(show);
-        }
-    }
-    covered
 }
 
 /// One page of a list, and the size of the whole list.
@@ -161,11 +114,12 @@ pub struct ListPage<T> {
 impl<T> ListPage<T> {
     /// Returns page `page` of a list, counted from 1. A page after the last one is empty.
     #[must_use]
-    pub fn of(list: Vec<T>, page: usize) -> Self {
+    pub fn of(list: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>, page: usize) -> Self {
+        let list = list.into_iter();
         let total = list.len();
         let skipped = page.saturating_sub(1).saturating_mul(PER_PAGE);
         Self {
-            items: list.into_iter().skip(skipped).take(PER_PAGE).collect(),
+            items: list.skip(skipped).take(PER_PAGE).collect(),
             total,
             pages: total.div_ceil(PER_PAGE).max(1),
         }
@@ -174,69 +128,25 @@ impl<T> ListPage<T> {
 
 #[cfg(test)]
 mod tests {
-    use fairgate_model::venues::VenueLocation;
-
     use super::*;
 
-    fn show(title: &str, starts_at: &str, city: &str, zone: &str) -> ShowSummary {
-        ShowSummary {
-            id: "n-1".parse().expect("a slug"),
-            title: title.to_owned(),
-            starts_at: starts_at.parse().expect("a time"),
-            venue: "hall".to_owned(),
-            location: VenueLocation {
-                city: Some(city.to_owned()),
-                time_zone: Some(zone.to_owned()),
-                ..VenueLocation::default()
-            },
-            currency: "EUR".to_owned(),
-            seats: 10,
-            showing: false,
-            hold_s: 300,
-        }
-    }
-
-    fn check(search: [&str; 4], expected: bool) {
-        let show = show(
-            "Die Zauberflöte",
-            "2027-06-01T22:30:00Z",
-            "Köln",
-            "Europe/Berlin",
-        );
-        let [q, city, from, to] = search;
-        let search = OnSaleSearch::parse(q, city, from, to).expect("a search");
-        assert_eq!(search.finds_show(&show), expected, "{q} {city} {from} {to}");
-    }
-
     #[test]
-    fn a_show_is_found_by_its_words_with_a_slip_its_city_and_its_day_at_the_venue() {
-        for q in [
-            "zauberflöte",
-            "Zauberflote",
-            "zauberflöt",
-            "zuaberflöte",
-            "hall",
-            "koln",
+    fn a_day_that_is_none_and_a_text_without_end_are_refused_by_their_names() {
+        let long = "x".repeat(101);
+        for (search, field) in [
+            (["", "", "2027-02-30", ""], "from"),
+            (["", "", "", "soon"], "to"),
+            ([&long, "", "", ""], "q"),
+            (["", &long, "", ""], "city"),
         ] {
-            check([q, "", "", ""], true);
+            let [q, city, from, to] = search;
+            let refused = OnSaleSearch::parse(q, city, from, to).expect_err("it is refused");
+            assert_eq!(refused.field(), field);
         }
-        check(["Carmen", "", "", ""], false);
-        check(["", "Koln", "", ""], true);
-        check(["", "Berlin", "", ""], false);
-        // The show begins half an hour after midnight in the venue's time zone.
-        check(["", "", "2027-06-02", "2027-06-02"], true);
-        check(["", "", "", "2027-06-01"], false);
-        check(["", "", "2027-06-03", ""], false);
-    }
-
-    #[test]
-    fn a_day_that_is_none_is_refused() {
-        let refused = OnSaleSearch::parse("", "", "2027-02-30", "").expect_err("no such day");
-        assert_eq!(
-            (refused.field, refused.day.as_str()),
-            ("from", "2027-02-30")
-        );
-        assert!(OnSaleSearch::parse("", "", "", "soon").is_err());
+        let search = OnSaleSearch::parse(&"x".repeat(100), "", "", "").expect("a search");
+        assert!(!search.is_everything());
+        let empty = OnSaleSearch::parse(" ", "…", "", "").expect("a search");
+        assert!(empty.is_everything());
     }
 
     #[test]

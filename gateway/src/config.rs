@@ -45,10 +45,10 @@ pub struct GatewayConfig {
     pub joins_per_s: NonZeroU32,
     /// `FAIRGATE_JOINS_BURST`: joins at once for one network. Default 2000.
     pub joins_burst: NonZeroU32,
-    /// `FAIRGATE_SEARCHES_PER_S`: searches a second for one network, which may be a whole
-    /// carrier's. Default 2000.
+    /// `FAIRGATE_SEARCHES_PER_S`: ordinary searches a second for one network, which may be a whole
+    /// carrier's. A list without a filter counts as a tenth of a search. Default 100.
     pub searches_per_s: NonZeroU32,
-    /// `FAIRGATE_SEARCHES_BURST`: searches at once for one network. Default 10000.
+    /// `FAIRGATE_SEARCHES_BURST`: ordinary searches at once for one network. Default 1000.
     pub searches_burst: NonZeroU32,
     /// `FAIRGATE_API_KEYS`: partners' keys with their own quotas of searches, as
     /// `name:key:per_s:burst` separated by commas. Default none.
@@ -161,8 +161,8 @@ impl GatewayConfig {
             ),
             joins_per_s: rate_setting(&mut reader, "joins_per_s", 100),
             joins_burst: rate_setting(&mut reader, "joins_burst", 2000),
-            searches_per_s: rate_setting(&mut reader, "searches_per_s", 2_000),
-            searches_burst: rate_setting(&mut reader, "searches_burst", 10_000),
+            searches_per_s: rate_setting(&mut reader, "searches_per_s", 100),
+            searches_burst: rate_setting(&mut reader, "searches_burst", 1_000),
             api_keys: reader.parsed_or_default(
                 "api_keys",
                 Vec::new(),

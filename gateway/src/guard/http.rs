@@ -38,7 +38,7 @@ impl From<GuardRefusal> for Problem {
             ),
             GuardRefusal::NetworkQuotaUsed { wait_s } => too_many_searches(
                 wait_s,
-                "So many searches came from your network that others would have to wait for them.",
+                "So many lists and searches were asked for from your network that others would have to wait for them.",
             ),
         }
     }
@@ -46,7 +46,7 @@ impl From<GuardRefusal> for Problem {
 
 fn too_many_searches(wait_s: u64, words: &str) -> Problem {
     let detail = format!(
-        "{words} Nothing was searched or changed. Try again in {wait_s} s. If you search for many people, ask the organiser for an API key."
+        "{words} Nothing was searched or changed. Try again in {wait_s} s. The first page of a list without a filter counts least. If you search for many people, ask the organiser for an API key."
     );
     Problem::new(ProblemCode::TooManySearches, detail).retry_after(wait_s)
 }

@@ -1,8 +1,9 @@
 //! Limits how often a client may call. Joins, waits, wrong codes and wrong keys are counted by
-//! network. Searches are counted by network or by a partner's key, and changes of wishes by
-//! visitor. Only this folder uses the governor crate.
+//! network. Lists and searches are counted by network or by a partner's key, each with what it
+//! costs (`costs`), and changes of wishes by visitor. Only this folder uses the governor crate.
 
 mod attempts;
+mod costs;
 mod http;
 mod joins;
 mod network_hasher;
@@ -12,6 +13,7 @@ mod waits;
 mod wishes;
 
 pub use attempts::{AttemptGuards, AttemptKind};
+pub use costs::{SEARCH_UNITS, call_units};
 pub use joins::JoinGuard;
 pub use network_hasher::{NETWORK_DAY_MS, NetworkHasher};
 pub use searches::{API_KEY, ApiKey, SearchQuotas};

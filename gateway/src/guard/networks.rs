@@ -3,6 +3,7 @@
 //! has just come.
 
 use std::hash::{BuildHasher, RandomState};
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,6 +69,8 @@ pub(super) struct NetworkQuotas<C: Clock = DefaultClock> {
     /// Chooses the shared quota of a network. It differs in each process, so nobody can choose
     /// networks that share the quota of a victim.
     hash: RandomState,
+    /// What a network may use at once.
+    burst: NonZeroU32,
     clock: C,
 }
 
@@ -86,6 +89,7 @@ impl<C: Clock + Clone> NetworkQuotas<C> {
             limiter: RateLimiter::new(quota, states.clone(), clock.clone()),
             states,
             hash: RandomState::new(),
+            burst: quota.burst_size(),
             clock,
         }
     }
@@ -103,13 +107,22 @@ impl<C: Clock + Clone> NetworkQuotas<C> {
 
     /// Counts one call of a network, or refuses it.
     pub(super) fn check(&self, network: ClientNetwork) -> Result<(), QuotaExceeded> {
+        self.check_units(network, NonZeroU32::MIN)
+    }
+
+    /// Counts a call that uses up this much of the quota, or refuses it. A call never uses more
+    /// than the whole quota.
+    pub(super) fn check_units(
+        &self,
+        network: ClientNetwork,
+        units: NonZeroU32,
+    ) -> Result<(), QuotaExceeded> {
         let slot = self.slot(network);
-        self.limiter
-            .check_key(&slot)
-            .map_err(|until| QuotaExceeded {
-                slot,
-                wait: until.wait_time_from(self.clock.now()),
-            })
+        let counted = self.limiter.check_key_n(&slot, units.min(self.burst));
+        counted.unwrap_or(Ok(())).map_err(|until| QuotaExceeded {
+            slot,
+            wait: until.wait_time_from(self.clock.now()),
+        })
     }
 
     /// Forgets the networks that have their whole quota again.
@@ -121,8 +134,6 @@ impl<C: Clock + Clone> NetworkQuotas<C> {
 
 #[cfg(test)]
 mod tests {
-    use std::num::NonZeroU32;
-
     use governor::clock::FakeRelativeClock;
 
     use super::*;
@@ -134,6 +145,24 @@ mod tests {
     fn quotas(clock: &FakeRelativeClock) -> NetworkQuotas<FakeRelativeClock> {
         let quota = Quota::per_second(NonZeroU32::MIN);
         NetworkQuotas::new(quota, clock.clone())
+    }
+
+    #[test]
+    fn a_call_uses_up_what_it_costs_and_one_that_costs_more_than_everything_waits_for_everything() {
+        let clock = FakeRelativeClock::default();
+        let units = |units| NonZeroU32::new(units).expect("not zero");
+        let quota = Quota::per_second(units(20)).allow_burst(units(60));
+        let quotas = NetworkQuotas::new(quota, clock.clone());
+        let one = network(0x0a00_0001);
+        assert!((0..3).all(|_| quotas.check_units(one, units(20)).is_ok()));
+        let refused = quotas.check_units(one, units(20)).err();
+        assert_eq!(refused.map(|refused| refused.wait.as_secs()), Some(1));
+        clock.advance(Duration::from_millis(150));
+        assert!(quotas.check_units(one, units(2)).is_ok());
+        assert!(quotas.check_units(one, units(2)).is_err());
+        clock.advance(Duration::from_secs(3));
+        assert!(quotas.check_units(one, units(500)).is_ok());
+        assert!(quotas.check(one).is_err(), "everything is used up");
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! Limits searches: `/v1/rail/…`, `/v1/cinema/…`, `GET /v1/shows`, and the pages of rail and
-//! cinema. Each network has a quota that is larger than people need. A partner's programs send a
-//! key, which has its own quota.
+//! Limits lists and searches: `/v1/rooms`, `/v1/shows`, `/v1/rail/…`, `/v1/cinema/…`, and the pages
+//! that search. Each network has a quota that is larger than people need. A partner's programs send
+//! a key, which has its own quota. Each call uses up what it costs.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
@@ -13,9 +13,12 @@ use fairgate_pass::Digest;
 use governor::clock::{Clock, DefaultClock};
 use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
 
-use super::GuardRefusal;
 use super::networks::NetworkQuotas;
+use super::{GuardRefusal, SEARCH_UNITS};
 use crate::web::ClientNetwork;
+
+/// The most units a second that a quota can have, because it counts in nanoseconds.
+const UNITS_MAX: u32 = 1_000_000_000;
 
 /// The header that carries a partner's key.
 pub const API_KEY: &str = "x-api-key";
@@ -70,15 +73,22 @@ struct SearchQuotasState {
 struct PartnerQuota {
     name: String,
     limit: DefaultDirectRateLimiter,
+    /// The most units that may be used at once.
+    burst: NonZeroU32,
 }
 
+/// Returns a quota of this many ordinary searches, in units.
 fn quota(per_s: NonZeroU32, burst: NonZeroU32) -> Quota {
-    Quota::per_second(per_s).allow_burst(burst)
+    let units = |searches: NonZeroU32| {
+        let units = searches.get().saturating_mul(SEARCH_UNITS).min(UNITS_MAX);
+        NonZeroU32::new(units).unwrap_or(NonZeroU32::MIN)
+    };
+    Quota::per_second(units(per_s)).allow_burst(units(burst))
 }
 
 impl SearchQuotas {
-    /// Makes quotas that let each network search `per_s` times a second, and `burst` times at once.
-    /// Each key has its own rate and burst.
+    /// Makes quotas that let each network make `per_s` ordinary searches a second, and `burst` at
+    /// once. Each key has its own rate and burst.
     #[must_use]
     pub fn new(per_s: NonZeroU32, burst: NonZeroU32, keys: &[ApiKey]) -> Self {
         let clock = DefaultClock::default();
@@ -86,6 +96,7 @@ impl SearchQuotas {
             let quota = quota(key.per_s, key.burst);
             let partner = PartnerQuota {
                 name: key.name.clone(),
+                burst: quota.burst_size(),
                 limit: RateLimiter::direct_with_clock(quota, clock.clone()),
             };
             (Digest::of_bytes(key.key.0.as_bytes()), partner)
@@ -99,29 +110,39 @@ impl SearchQuotas {
         }
     }
 
-    /// Counts one search, or refuses it.
+    /// Counts a call that costs this many units, or refuses it.
     ///
     /// # Errors
     /// [`GuardRefusal::ApiKeyUnknown`] for an unknown key; otherwise a refusal if a quota is used
     /// up.
-    pub fn admit(&self, headers: &HeaderMap, network: ClientNetwork) -> Result<(), GuardRefusal> {
+    pub fn admit(
+        &self,
+        headers: &HeaderMap,
+        network: ClientNetwork,
+        units: NonZeroU32,
+    ) -> Result<(), GuardRefusal> {
         let inner = &*self.inner;
         let Some(key) = headers.get(API_KEY) else {
-            return self.admit_by_network(network);
+            return self.admit_by_network(network, units);
         };
         let Some(partner) = inner.partners.get(&Digest::of_bytes(key.as_bytes())) else {
             return Err(GuardRefusal::ApiKeyUnknown);
         };
         let name = partner.name.clone();
         metrics::counter!("fairgate_searches_total", "key" => name).increment(1);
-        partner.limit.check().map_err(|until| {
+        let counted = partner.limit.check_n(units.min(partner.burst));
+        counted.unwrap_or(Ok(())).map_err(|until| {
             let wait_s = count_refusal(until.wait_time_from(inner.clock.now()));
             GuardRefusal::KeyQuotaUsed { wait_s }
         })
     }
 
-    fn admit_by_network(&self, network: ClientNetwork) -> Result<(), GuardRefusal> {
-        let checked = self.inner.networks.check(network);
+    fn admit_by_network(
+        &self,
+        network: ClientNetwork,
+        units: NonZeroU32,
+    ) -> Result<(), GuardRefusal> {
+        let checked = self.inner.networks.check_units(network, units);
         checked.map_err(|exceeded| GuardRefusal::NetworkQuotaUsed {
             wait_s: count_refusal(exceeded.wait),
         })
@@ -166,20 +187,39 @@ mod tests {
         let searches = SearchQuotas::new(count(1), count(2), &keys);
         let (one, other) = (network("10.0.0.1:1"), network("10.0.0.2:1"));
         let none = HeaderMap::new();
-        assert!((0..2).all(|_| searches.admit(&none, one).is_ok()));
-        let refused = searches.admit(&none, one).expect_err("the third");
+        let search = count(SEARCH_UNITS);
+        assert!((0..2).all(|_| searches.admit(&none, one, search).is_ok()));
+        let refused = searches.admit(&none, one, search).expect_err("the third");
         assert!(matches!(refused, GuardRefusal::NetworkQuotaUsed { .. }));
-        assert!(searches.admit(&none, other).is_ok(), "another network");
-        let key = with("a-key-of-an-agency-1");
-        assert!((0..5).all(|_| searches.admit(&key, one).is_ok()));
         assert!(
-            searches.admit(&key, other).is_err(),
+            searches.admit(&none, other, search).is_ok(),
+            "another network"
+        );
+        let key = with("a-key-of-an-agency-1");
+        assert!((0..5).all(|_| searches.admit(&key, one, search).is_ok()));
+        assert!(
+            searches.admit(&key, other, search).is_err(),
             "the quota of a key counts in all networks"
         );
         let refused = searches
-            .admit(&with("another"), other)
+            .admit(&with("another"), other, search)
             .expect_err("an unknown key");
         assert_eq!(refused, GuardRefusal::ApiKeyUnknown);
+    }
+
+    #[test]
+    fn a_search_uses_up_as_much_as_ten_prepared_lists() {
+        let searches = SearchQuotas::new(count(1), count(2), &[]);
+        let (none, one) = (HeaderMap::new(), network("10.0.0.1:1"));
+        let admit = |path: &str, query: Option<&str>| {
+            let units = crate::guard::call_units(&axum::http::Method::GET, path, query);
+            searches
+                .admit(&none, one, units.expect("it counts"))
+                .is_ok()
+        };
+        assert!((0..10).all(|_| admit("/v1/rooms", None)));
+        assert!(admit("/v1/rooms", Some("q=night")));
+        assert!(!admit("/v1/rooms", Some("q=night")));
     }
 
     #[test]

@@ -12,11 +12,10 @@ use fairgate_base::http::keys::bearer;
 use fairgate_base::http::{CODE, Problem, ProblemCode};
 
 use crate::follow::RoomFollower;
-use crate::guard::{API_KEY, AttemptKind, GuardRefusal, SearchQuotas};
+use crate::guard::{API_KEY, AttemptKind, GuardRefusal, SearchQuotas, call_units};
 use crate::line::WaitingLine;
 use crate::pages::policy::{ForeignPart, PagePolicy};
 use crate::pages::{ProblemOfPage, problem_page};
-use crate::upstream::{RouteKind, route_kind};
 use crate::web::peer_of;
 
 /// Returns whether the request is an API call, which is answered with JSON and not with a page.
@@ -50,26 +49,15 @@ pub async fn rooms_of_other_nodes_are_found(
     next.run(request).await
 }
 
-/// Returns whether a request is a search: a call that booking lists as one, or a page that makes
-/// such calls.
-fn is_search(method: &Method, path: &str) -> bool {
-    let is_page = || {
-        let subpaths = ["/rail", "/cinema"].map(|page| path.strip_prefix(page));
-        let is_below = |subpath: &str| subpath.is_empty() || subpath.starts_with('/');
-        matches!(*method, Method::GET | Method::HEAD)
-            && subpaths.into_iter().flatten().any(is_below)
-    };
-    route_kind(method, path) == RouteKind::Search || is_page()
-}
-
-/// Refuses searches beyond the quota of their network or key, and slows networks that send wrong
-/// keys.
+/// Refuses lists and searches beyond the quota of their network or key, and slows networks that send
+/// wrong keys.
 pub async fn searches_have_quotas(
     State((searches, waiting_line, test)): State<(SearchQuotas, Arc<WaitingLine>, bool)>,
     request: Request,
     next: Next,
 ) -> Response {
-    if is_search(request.method(), request.uri().path()) {
+    let (method, uri) = (request.method(), request.uri());
+    if let Some(units) = call_units(method, uri.path(), uri.query()) {
         let peer = peer_of(request.extensions().get::<ConnectInfo<SocketAddr>>());
         let headers = request.headers();
         let network = waiting_line.web.network(headers, peer);
@@ -81,7 +69,7 @@ pub async fn searches_have_quotas(
         } else {
             Ok(())
         };
-        if let Err(refused) = may_try.and_then(|()| searches.admit(headers, network)) {
+        if let Err(refused) = may_try.and_then(|()| searches.admit(headers, network, units)) {
             if refused == GuardRefusal::ApiKeyUnknown {
                 waiting_line.note_wrong_attempt(network, AttemptKind::PartnerKey);
             }
@@ -290,28 +278,5 @@ mod tests {
             assert_eq!(accepts_html(&headers), page, "{accept}");
         }
         assert!(!accepts_html(&HeaderMap::new()));
-    }
-
-    #[test]
-    fn only_searches_are_counted() {
-        let is = |path| is_search(&Method::GET, path);
-        for path in [
-            "/v1/shows",
-            "/v1/rail/trips",
-            "/v1/cinema/cities",
-            "/cinema",
-            "/rail",
-        ] {
-            assert!(is(path), "{path}");
-        }
-        for path in [
-            "/v1/shows/night-1",
-            "/v1/shows/night-1/seats",
-            "/railway",
-            "/",
-        ] {
-            assert!(!is(path), "{path}");
-        }
-        assert!(!is_search(&Method::POST, "/v1/shows"));
     }
 }

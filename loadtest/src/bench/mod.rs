@@ -19,6 +19,7 @@ pub mod fans;
 mod foreign;
 mod holds;
 mod idle;
+mod lists;
 mod one_seat;
 pub mod people;
 mod rail;
@@ -52,6 +53,9 @@ pub enum BenchCommand {
     Draw(draw::DrawBenchOptions),
     /// Holds a second through booking's Redis store, compared with its bare scripts.
     Holds(holds::HoldBenchOptions),
+    /// Every list and page that needs no key, with thousands of showings: what a call costs, and how
+    /// long another visitor waits while many clients ask for it.
+    Lists(lists::ListBenchOptions),
     /// A country's timetable: import, cold start, searches for free seats under load, and one hot
     /// train beside the others.
     Rail(rail::RailBenchOptions),
@@ -134,6 +138,7 @@ impl BenchCommand {
             Self::Delta(options) => delta::run(&options),
             Self::Draw(options) => draw::run(&options),
             Self::Holds(options) => holds::run(&options),
+            Self::Lists(options) => lists::run(&options),
             Self::Rail(options) => rail::run(&options),
             Self::OneSeat(options) => one_seat::run(&options),
             Self::Seats(options) => seats::run(&options),

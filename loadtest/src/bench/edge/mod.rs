@@ -2,7 +2,7 @@
 //! body at one byte a second, or open sockets and send nothing. Measures the gateway's memory, how
 //! long another visitor waits meanwhile, and what a large seat map costs.
 
-mod clients;
+pub mod clients;
 
 use std::net::SocketAddr;
 use std::pin::pin;

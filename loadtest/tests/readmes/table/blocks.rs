@@ -156,6 +156,11 @@ pub const ROWS: &[CommandRow] = &[
         &["20 slow bodies"],
     ),
     short(
+        "cargo run --release -p loadtest -- bench lists",
+        "cargo run --release -p loadtest -- bench lists --showings 60 --clients 2 --seconds 1 --only /v1/rooms --unjudged",
+        &["60 showings, 2 clients at each list"],
+    ),
+    short(
         "cargo run --release -p loadtest -- bench idle",
         "cargo run --release -p loadtest -- bench idle --sockets 100 --seconds 1 --unjudged",
         &["100 sockets that wait"],

@@ -187,6 +187,10 @@ pub const ROWS: &[CommandRow] = &[
         How::By("cargo run --release -p loadtest -- bench delta"),
     ),
     row(
+        "loadtest bench lists [--showings 15000] [--clients 20] [--seconds 5] [--only TEXT] [--unjudged] [--rig …] [--json]",
+        How::By("cargo run --release -p loadtest -- bench lists"),
+    ),
+    row(
         "loadtest bench edge [--uploads 40] [--leaves 10000] [--readers 400] [--sockets 3000] [--map-requests 3000] [--json]",
         How::By("cargo run --release -p loadtest -- bench edge"),
     ),

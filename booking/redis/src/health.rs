@@ -73,7 +73,7 @@ impl Redis {
             }
         }
         for time in self.ask_all(&RedisCommand::new("TIME")).await? {
-            let off_ms = time_ms(&time)? - now_ms;
+            let off_ms = time.as_server_ms()? - now_ms;
             if off_ms.abs() > CLOCK_OFF_MS_MAX {
                 findings.push(ServerFinding::Clock(off_ms));
             }
@@ -81,10 +81,6 @@ impl Redis {
         findings.dedup();
         Ok(findings)
     }
-}
-
-fn time_ms(time: &crate::RedisReply) -> Result<i64, RedisCallError> {
-    Ok(time.item_at(0)?.as_integer()? * 1_000 + time.item_at(1)?.as_integer()? / 1_000)
 }
 
 pub(crate) fn info_field<'a>(info: &'a str, name: &str) -> Option<&'a str> {

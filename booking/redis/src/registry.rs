@@ -85,8 +85,9 @@ macro_rules! script_family {
 /// Declares the scripts of a family. Each is `struct Name = file [libraries] { arguments }`. The
 /// Lua text is `scripts/file.lua`, and the libraries are files of `scripts/lib`. Each argument is a
 /// field. `..name: Record` adds the fields of a record. `[name]: Item` adds a list, which takes all
-/// remaining arguments. The script walks over the list with `each_name()`. `$all` is the name of a
-/// function for tests, which returns all scripts.
+/// remaining arguments. The script walks over the list with `each_name()`, which yields each item: a
+/// table with the names of the item's fields, or the value if the items are single values. `$all` is
+/// the name of a function for tests, which returns all scripts.
 #[macro_export]
 macro_rules! redis_scripts {
     (
@@ -121,7 +122,7 @@ macro_rules! redis_scripts {
                                     @names $(<$shared_ty as $crate::ScriptRecord>::NAMES)?
                                 ),
                                 list: $crate::redis_scripts!(
-                                    @list $($list <$item as $crate::ScriptRecord>::NAMES.len())?
+                                    @list $($list <$item as $crate::ScriptRecord>::NAMES)?
                                 ),
                             };
                             $crate::RedisScript::assemble::<$Family>(
@@ -159,5 +160,5 @@ macro_rules! redis_scripts {
     (@names) => { &[] };
     (@names $names:expr) => { $names };
     (@list) => { None };
-    (@list $list:ident $width:expr) => { Some((stringify!($list), $width)) };
+    (@list $list:ident $names:expr) => { Some((stringify!($list), $names)) };
 }

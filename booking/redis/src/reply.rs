@@ -1,5 +1,5 @@
 //! The replies of Redis, and functions that read them. With these, stores need no types of the
-//! `redis` package.
+//! `redis` package. A store reads a value by its name, and never by its place in a list.
 
 use redis::Value;
 
@@ -50,6 +50,80 @@ impl RedisReply {
     #[must_use]
     pub fn is_nil(&self) -> bool {
         *self == Self::Nil
+    }
+
+    /// Returns the reply, or `None` if it has no value.
+    #[must_use]
+    pub fn present(&self) -> Option<&Self> {
+        match self {
+            Self::Nil => None,
+            _ => Some(self),
+        }
+    }
+
+    /// Returns the value of a field of an answer with names. Such are the answers that scripts make
+    /// with `named`, hashes (`HGETALL`), and the fields of a stream's entry.
+    ///
+    /// # Errors
+    /// `Wrong` where the reply has no names, or not this one. The error names the field.
+    pub fn field(&self, name: impl AsRef<[u8]>) -> Result<&RedisReply, RedisCallError> {
+        let name = name.as_ref();
+        let mut pairs = self.pairs()?;
+        let found = pairs.find(|(key, _)| matches!(key, Self::Bytes(bytes) if bytes == name));
+        found.map(|(_, value)| value).ok_or_else(|| {
+            let name = String::from_utf8_lossy(name);
+            RedisCallError::Wrong(format!("Redis answered without \"{name}\""))
+        })
+    }
+
+    /// Returns the names and values of an answer with names.
+    ///
+    /// # Errors
+    /// `Wrong` where the reply is not a list of pairs.
+    pub fn pairs(
+        &self,
+    ) -> Result<impl Iterator<Item = (&RedisReply, &RedisReply)>, RedisCallError> {
+        let (pairs, rest) = self.as_list()?.as_chunks();
+        if !rest.is_empty() {
+            return Err(self.unexpected_reply("names with values"));
+        }
+        Ok(pairs.iter().map(|[name, value]| (name, value)))
+    }
+
+    /// Reads a list of like items, each with `read`.
+    ///
+    /// # Errors
+    /// `Wrong` where the reply is not a list. Otherwise the first error of `read`.
+    pub fn read_list<'a, T>(
+        &'a self,
+        read: impl FnMut(&'a RedisReply) -> Result<T, RedisCallError>,
+    ) -> Result<Vec<T>, RedisCallError> {
+        self.as_list()?.iter().map(read).collect()
+    }
+
+    /// Reads the entries of a stream, each with `read`, which gets the entry's id and its fields.
+    ///
+    /// # Errors
+    /// `Wrong` where the reply is not a list of entries. Otherwise the first error of `read`.
+    pub fn read_stream<'a, T>(
+        &'a self,
+        mut read: impl FnMut(&'a str, &'a RedisReply) -> Result<T, RedisCallError>,
+    ) -> Result<Vec<T>, RedisCallError> {
+        self.read_list(|entry| match entry.as_list()? {
+            [id, fields] => read(id.as_text()?, fields),
+            _ => Err(entry.unexpected_reply("an entry of a stream")),
+        })
+    }
+
+    /// Reads the reply of `TIME`: the time by the server's clock, in milliseconds.
+    ///
+    /// # Errors
+    /// `Wrong` where the reply is not a time.
+    pub fn as_server_ms(&self) -> Result<i64, RedisCallError> {
+        match self.as_list()? {
+            [seconds, micros] => Ok(seconds.as_integer()? * 1_000 + micros.as_integer()? / 1_000),
+            _ => Err(self.unexpected_reply("a time")),
+        }
     }
 
     /// Returns the reply as a number. A text of digits is also accepted.

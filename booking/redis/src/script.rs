@@ -7,6 +7,9 @@ use redis::Cmd;
 use crate::RedisArgument;
 use crate::argument::add_arguments;
 
+/// Lua functions that read the replies of Redis by names. They stand in front of every script.
+const REPLIES: &str = include_str!("replies.lua");
+
 /// Values that are consecutive arguments of a script.
 pub trait ScriptRecord {
     /// Their names in Lua, in order.
@@ -16,10 +19,9 @@ pub trait ScriptRecord {
     fn push_to(self, arguments: &mut Vec<RedisArgument>);
 }
 
-/// The items of a list may be single values. For a list only the number of names counts, because
-/// the script itself names the values as it walks over the list.
+/// The items of a list may be single values, which have no names.
 impl<T: Into<RedisArgument>> ScriptRecord for T {
-    const NAMES: &'static [&'static str] = &["value"];
+    const NAMES: &'static [&'static str] = &[];
 
     fn push_to(self, arguments: &mut Vec<RedisArgument>) {
         arguments.push(self.into());
@@ -57,14 +59,16 @@ pub struct ScriptArgumentNames {
     pub single: &'static [&'static str],
     /// Further arguments, which several scripts share.
     pub shared: &'static [&'static str],
-    /// The name of the list that takes all remaining arguments, and how many values one item has.
-    pub list: Option<(&'static str, usize)>,
+    /// The list that takes all remaining arguments: its name, and the names of an item's values. An
+    /// item without names is a single value.
+    pub list: Option<(&'static str, &'static [&'static str])>,
 }
 
 impl RedisScript {
-    /// Assembles a script of the family `F` from constants, named arguments, libraries, and the
-    /// script itself. The linter luacheck allows constants, first arguments and library functions
-    /// that the script does not use. It reports any other argument that the script does not use.
+    /// Assembles a script of the family `F` from constants, named arguments, `replies.lua`,
+    /// libraries, and the script itself. The linter luacheck allows constants, first arguments and
+    /// library functions that the script does not use. It reports any other argument that the
+    /// script does not use.
     #[must_use]
     pub fn assemble<F: ScriptFamily>(
         file: &str,
@@ -80,13 +84,15 @@ impl RedisScript {
         let family_locals: String = F::NAMES.iter().map(&mut argument).collect();
         let own_names = names.single.iter().chain(names.shared);
         let own_locals: String = own_names.map(&mut argument).collect();
-        let list = names.list;
-        let list = list.map_or_else(String::new, |(list, width)| list_iterator(list, at, width));
+        let list = names.list.map_or_else(String::new, |(list, item_names)| {
+            list_iterator(list, item_names, at)
+        });
         let source = [
             "-- luacheck: push ignore 211\n",
             &F::constants(),
             &format!("local {} = KEYS[1]\n", F::KEY),
             &family_locals,
+            REPLIES,
             "-- luacheck: pop\n",
             &own_locals,
             &list,
@@ -118,15 +124,28 @@ impl RedisScript {
     }
 }
 
-/// Returns the Lua function `each_LIST`. It skips the first `before` arguments. It walks over the
-/// others, one item of `width` values at a time.
-fn list_iterator(list: &str, before: usize, width: usize) -> String {
+/// Returns the Lua function `each_LIST`. It skips the first `before` arguments and walks over the
+/// others. An item is a strict table with these names, or a single value if there are none.
+fn list_iterator(list: &str, item_names: &[&str], before: usize) -> String {
+    let width = item_names.len().max(1);
+    let fields: Vec<String> = item_names
+        .iter()
+        .enumerate()
+        .map(|(n, name)| format!("        {name} = ARGV[at + {n}],\n"))
+        .collect();
+    let item = if fields.is_empty() {
+        "ARGV[at]".to_owned()
+    } else {
+        format!("strict({{\n{}      }})", fields.concat())
+    };
     format!(
         "local function each_{list}()
   local at, last = {before} + 1 - {width}, #ARGV
   return function()
     at = at + {width}
-    if at <= last then return unpack(ARGV, at, at + {width} - 1) end
+    if at <= last then
+      return {item}
+    end
   end
 end
 "

@@ -50,7 +50,8 @@ redis_scripts! {
     /// Refuses every call.
     struct RefuseScript = refuse [] {}
 
-    /// Returns its arguments, a nil, and the sum of the products of all pairs.
+    /// Answers with its arguments, with what it reads of a hash, and with the sum of the products of
+    /// all pairs.
     struct EchoScript = echo [] {
         text: Vec<u8>,
         number: u64,
@@ -58,6 +59,28 @@ redis_scripts! {
         ..shared: SharedRecord,
         [pairs]: PairRecord,
     }
+
+    /// Answers with the words of its list.
+    struct WordsScript = words [] {
+        [words]: &'static str,
+    }
+
+    /// Reads a field that it did not ask for.
+    struct MisspeltFieldScript = misspelt_field [] {}
+
+    /// Reads a value that the items do not have.
+    struct MisspeltItemScript = misspelt_item [] {
+        [pairs]: PairRecord,
+    }
+}
+
+async fn run(
+    redis: &Redis,
+    script: impl ScriptCall<Family = TestFamily>,
+) -> Result<RedisReply, RedisCallError> {
+    redis
+        .run_script("{room:a}:n", TestFamily {}, &script.prepare())
+        .await
 }
 
 async fn number_at(redis: &Redis, key: &str) -> Result<i64, RedisCallError> {
@@ -75,7 +98,7 @@ async fn number(redis: &Redis) -> Result<i64, RedisCallError> {
 #[test]
 fn the_name_of_a_script_begins_with_its_familys_prefix() {
     let names: Vec<_> = test_scripts().iter().map(|script| script.name()).collect();
-    assert_eq!(names, ["test_count", "test_refuse", "test_echo"]);
+    assert_eq!(names[..3], ["test_count", "test_refuse", "test_echo"]);
 }
 
 #[tokio::test]
@@ -106,40 +129,111 @@ async fn a_scripts_refusal_is_returned_with_its_code() {
     );
 }
 
-#[tokio::test]
-async fn replies_are_read_by_their_types() {
-    let Some(server) = server("replies are read by their types").await else {
-        return;
-    };
-    let redis = Redis::connect(&server.url()).expect("a URL");
+fn echo() -> EchoScript {
     let pair = |left, right| PairRecord { left, right };
-    let echo = EchoScript {
+    EchoScript {
         text: b"\x00\xff".to_vec(),
         number: u64::MAX,
         missing: None,
         shared: SharedRecord { word: "word" },
         pairs: vec![pair(2, 3), pair(4, 5)],
+    }
+}
+
+#[tokio::test]
+async fn replies_are_read_by_names_and_types() {
+    let Some(server) = server("replies are read by names and types").await else {
+        return;
     };
-    let reply = redis
-        .run_script("{a}", TestFamily {}, &echo.prepare())
-        .await;
-    let reply = reply.expect("it runs");
-    assert_eq!(
-        reply.item_at(0).expect("first").as_bytes(),
-        Ok(&b"\x00\xff"[..])
-    );
-    assert!(reply.item_at(2).expect("third").is_nil());
+    let redis = Redis::connect(&server.url()).expect("a URL");
+    let reply = run(&redis, echo()).await.expect("it runs");
+    let field = |name: &str| reply.field(name).expect("it answers with this name");
+    assert_eq!(field("text").as_bytes(), Ok(&b"\x00\xff"[..]));
+    assert_eq!(field("missing").as_bytes(), Ok(&b""[..]));
+    assert_eq!(field("word").as_text(), Ok("word"));
+    assert_eq!(field("sum").as_integer(), Ok(2 * 3 + 4 * 5));
+    assert_eq!(field("least").as_text(), Ok("none"));
     assert!(matches!(
-        reply.item_at(0).expect("first").as_integer(),
+        field("text").as_integer(),
         Err(RedisCallError::Wrong(_))
     ));
-    assert_eq!(reply.item_at(3).expect("fourth").as_bytes(), Ok(&b""[..]));
-    assert_eq!(reply.item_at(4).expect("fifth").as_text(), Ok("word"));
+    let fields = field("fields");
+    let second = fields.field("second").expect("it was read");
+    assert_eq!(second.present().map(RedisReply::as_count), Some(Ok(2)));
+    let never_set = fields.field("never_set").expect("it was read");
+    assert!(never_set.present().is_none(), "the hash does not have it");
+    let of_hash = field("pairs_of_hash").pairs().expect("it is a hash");
+    let mut of_hash: Vec<_> = of_hash
+        .map(|(name, value)| (name.as_text(), value.as_count()))
+        .collect();
+    of_hash.sort_by_key(|(_, value)| value.clone().ok());
     assert_eq!(
-        reply.item_at(5).expect("sixth").as_integer(),
-        Ok(2 * 3 + 4 * 5)
+        of_hash,
+        [(Ok("first"), Ok(1)), (Ok("second"), Ok(2))],
+        "all fields are there, in any order"
     );
-    assert!(matches!(reply.item_at(6), Err(RedisCallError::Wrong(_))));
+}
+
+#[tokio::test]
+async fn a_name_that_the_answer_does_not_have_is_named_in_the_error() {
+    let Some(server) = server("a missing name is named in the error").await else {
+        return;
+    };
+    let redis = Redis::connect(&server.url()).expect("a URL");
+    let reply = run(&redis, echo()).await.expect("it runs");
+    let told = reply.field("nubmer").expect_err("it is misspelt");
+    assert_eq!(
+        told,
+        RedisCallError::Wrong("Redis answered without \"nubmer\"".into())
+    );
+    // A value is not taken for a name, although it has the same text.
+    assert!(reply.field("word").is_ok() && reply.field("none").is_err());
+    let single = reply.field("sum").expect("it is there");
+    assert!(matches!(single.field("sum"), Err(RedisCallError::Wrong(_))));
+}
+
+#[tokio::test]
+async fn a_script_that_reads_a_misspelt_name_fails() {
+    let Some(server) = server("a script that reads a misspelt name fails").await else {
+        return;
+    };
+    let redis = Redis::connect(&server.url()).expect("a URL");
+    number(&redis).await.expect("it counts");
+    let pairs = vec![PairRecord { left: 1, right: 2 }];
+    let field = run(&redis, MisspeltFieldScript {}).await;
+    let item = run(&redis, MisspeltItemScript { pairs }).await;
+    for (told, name) in [(field, "\"m\""), (item, "\"middle\"")] {
+        let told = told.expect_err("the name does not exist").to_string();
+        assert!(told.contains(&format!("a result has no {name}")), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn lists_and_streams_are_read_item_by_item() {
+    let Some(server) = server("lists and streams are read item by item").await else {
+        return;
+    };
+    let redis = Redis::connect(&server.url()).expect("a URL");
+    let words = WordsScript {
+        words: vec!["one", "", "three"],
+    };
+    let words = run(&redis, words).await.expect("it runs");
+    let words = words.read_list(|word| Ok(word.as_text()?.to_owned()));
+    assert_eq!(words.expect("texts"), ["one", "", "three"]);
+    for id in ["1-0", "1-1"] {
+        let add = RedisCommand::new("XADD").arg("s").arg(id);
+        let add = add.arg("n").arg(id).arg("h").arg("x");
+        redis.ask(&add).await.expect("it adds");
+    }
+    let range = RedisCommand::new("XRANGE").arg("s").arg("-").arg("+");
+    let entries = redis.ask(&range).await.expect("it reads");
+    let read = entries
+        .read_stream(|id, fields| Ok((id.to_owned(), fields.field("n")?.as_text()?.to_owned())));
+    let entry = |id: &str| (id.to_owned(), id.to_owned());
+    assert_eq!(read, Ok(vec![entry("1-0"), entry("1-1")]));
+    let time = redis.ask(&RedisCommand::new("TIME")).await;
+    let time = time.expect("it answers");
+    assert!(time.as_server_ms().is_ok() && time.read_stream(|_, _| Ok(())).is_err());
 }
 
 #[tokio::test]
@@ -250,11 +344,7 @@ async fn a_wrong_eviction_policy_and_a_wrong_clock_are_found() {
         .ask(&RedisCommand::new("TIME"))
         .await
         .expect("allowed");
-    let now_ms = time
-        .item_at(0)
-        .and_then(RedisReply::as_integer)
-        .expect("seconds")
-        * 1_000;
+    let now_ms = time.as_server_ms().expect("a time");
     assert_eq!(redis.check_servers(now_ms).await, Ok(vec![]));
     let policy = RedisCommand::new("CONFIG")
         .arg("SET")

@@ -11,7 +11,7 @@ end
 local from, is_open = old and keys_of(old), false
 if old then
   is_open = meta[2] == 'live' and meta[3] == server
-    and math.abs(redis_ms() + tonumber(meta[4]) - tonumber(caller_ms)) <= tonumber(clock_off_ms_max)
+    and math.abs(server_ms() + tonumber(meta[4]) - tonumber(caller_ms)) <= tonumber(clock_off_ms_max)
   if is_open then
     local known, beyond = {}, {}
     for id in each_known() do known[id] = true end

@@ -39,16 +39,16 @@ local function free(id, visitor, items, own, changed)
   give_back(freed, changed)
 end
 
-for seq, kind, id, visitor, items in each_rows() do
-  local number = tonumber(seq)
+for row in each_rows() do
+  local number = tonumber(row.seq)
   if number > cursor + 1 then break end
   if number == cursor + 1 then
     cursor = number
     call('HSET', META, 'cursor', cursor)
-    local changed, own = {}, forget(id)
-    local carry_out = kind == 'sell' and sell or free
-    carry_out(id, visitor, items, own, changed)
-    if own or #changed > 0 then tell(id, visitor, 'gone', changed, '0', '0', '0') end
+    local changed, own = {}, forget(row.id)
+    local carry_out = row.kind == 'sell' and sell or free
+    carry_out(row.id, row.visitor, row.items, own, changed)
+    if own or #changed > 0 then tell(row.id, row.visitor, 'gone', changed, '0', '0', '0') end
   end
 end
 return {'OK', at, cursor}

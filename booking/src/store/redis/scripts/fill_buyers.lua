@@ -1,3 +1,3 @@
 -- Writes how many seats visitors have bought.
-for visitor, seats in each_buyers() do call('HSET', P .. 'bought', visitor, seats) end
+for buyer in each_buyers() do call('HSET', P .. 'bought', buyer.visitor, buyer.seats) end
 return {'OK', 0}

@@ -1,11 +1,11 @@
 -- Takes numbers from their visitors, after the ledger has recorded that the promoter ended the
 -- places. Their leaves stay in the draw. A second run changes nothing.
 local next_number = num(call('HGET', LIFE, 'next'))
-for number, rank in each_places() do
-  local at = tonumber(number)
-  if rank ~= '' then
-    local to = cohort_of(tonumber(rank))
-    if to then answered(to, tonumber(rank), false) end
+for ended in each_places() do
+  local at, rank = tonumber(ended.number), tonumber(ended.rank)
+  if rank then
+    local to = cohort_of(rank)
+    if to then answered(to, rank, false) end
   end
   if at < next_number and call('GETBIT', K('absent'), at) == 0 then give_up(at, 0) end
 end

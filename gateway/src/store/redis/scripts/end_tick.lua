@@ -2,10 +2,11 @@
 -- accounts and returns 0. A second run of the same tick changes nothing. `away` has one bit for
 -- each rank, set if its visitor was away. Its first byte has the bit of `from`.
 local since_ms, upto = tonumber(counted_since), tonumber(counted_until)
-for from, to, at_ms, people, away in each_called() do
-  local first = tonumber(from)
+for called in each_called() do
+  local first, away = tonumber(called.from), called.away
   if not cohort_of(first) then
-    call('ZADD', K('calls'), to, from .. ':' .. to .. ':' .. at_ms .. ':' .. people)
+    local cohort = called.from .. ':' .. called.to .. ':' .. called.at_ms .. ':' .. called.people
+    call('ZADD', K('calls'), called.to, cohort)
     local byte = math.floor(first / 8)
     local before = string.byte(call('GETRANGE', K('called_away'), byte, byte)) or 0
     local both = string.char(bit.bor(before, string.byte(away)))

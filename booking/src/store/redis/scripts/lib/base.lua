@@ -6,7 +6,6 @@
 -- script's own. Scripts read the clock. Before Redis 7, such a script must ask Redis to replicate
 -- the script's effects instead of the call.
 if redis.replicate_commands then redis.replicate_commands() end
-local call = redis.call
 
 local function keys_of(of_life) return string.sub(META, 1, -5) .. of_life .. ':' end
 local P = keys_of(life)
@@ -15,11 +14,6 @@ local P = keys_of(life)
 -- and a replica when it is promoted.
 local function identity()
   return string.match(call('INFO', 'replication'), 'master_replid:(%w+)')
-end
-
-local function redis_ms()
-  local time = call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
 -- Returns the cells of items, which are records of 16 bytes: seat, first leg, the leg after the

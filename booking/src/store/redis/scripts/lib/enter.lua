@@ -12,7 +12,7 @@ if meta[1] ~= life or meta[2] ~= 'live' then
 end
 if meta[3] ~= identity() then return redis.error_reply('SERVER the data are of another server') end
 SEATS = tonumber(meta[6])
-local by_redis, by_caller = redis_ms() + tonumber(meta[4]), tonumber(caller_ms)
+local by_redis, by_caller = server_ms() + tonumber(meta[4]), tonumber(caller_ms)
 if math.abs(by_redis - by_caller) > tonumber(clock_off_ms_max) then
   return redis.error_reply('CLOCK the clocks are apart')
 end

@@ -3,7 +3,6 @@
 -- each script are locals with the names in scripts.rs.
 local function K(name) return string.sub(LIFE, 1, -5) .. name end
 local function num(value) return tonumber(value) or 0 end
-local function call(...) return redis.call(...) end
 
 -- Returns the id of this server (`run_id`) and the id of its history of data (`master_replid`). A
 -- restart changes the first id, and a promotion the second.

@@ -2,10 +2,10 @@
 -- used before. Otherwise returns nil and the keys of the networks. Changes nothing.
 local function toll_refusal()
   local keys, places, over = {}, {}, false
-  for key, bound in each_networks() do
-    local count = places_of(key)
-    keys[#keys + 1], places[#places + 1] = key, count
-    over = over or count >= tonumber(bound)
+  for network in each_networks() do
+    local count = places_of(network.key)
+    keys[#keys + 1], places[#places + 1] = network.key, count
+    over = over or count >= tonumber(network.bound)
   end
   if over then return { 'too_cheap', places } end
   if solution ~= '' and call('EXISTS', K('solution:' .. solution)) == 1 then

@@ -85,11 +85,8 @@ impl NumberBlocks {
         let open = self.rooms.find(room)?;
         let _tending = open.tending.lock().await;
         let checked = self.scripts.run(room, life, CheckLifeScript {}).await?;
-        let (next, ceiling) = (
-            checked.item_at(0)?.as_count()?,
-            checked.item_at(1)?.as_count()?,
-        );
-        if next < ceiling {
+        let next = checked.field("next")?.as_count()?;
+        if next < checked.field("ceiling")?.as_count()? {
             return Ok(());
         }
         self.reserve(room, life, next + AHEAD_MIN.max(AHEAD_MAX / 20))

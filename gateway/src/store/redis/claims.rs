@@ -45,13 +45,13 @@ impl ClaimTransitions {
             .scripts
             .run(room, &self.lives.last_known_life(room)?, script)
             .await?;
-        if let Some(refusal) = read::toll_refusal(&reply)? {
+        if let Some(refusal) = read::toll_refusal(&reply, claimant.toll.keys)? {
             return Ok(AdmissionDecision::Toll(refusal));
         }
         Ok(match read::kind(&reply)? {
             "lives" => AdmissionDecision::HasLivePass,
             "let" => AdmissionDecision::Let {
-                first: reply.item_at(1)?.as_integer()? == 1,
+                first: reply.field("first")?.as_integer()? == 1,
             },
             _ => AdmissionDecision::Wait,
         })

@@ -74,11 +74,12 @@ impl RoomCodes {
         codes: &[Digest],
     ) -> Result<(), StoreFailure> {
         let count = codes.len().div_ceil(BATCH).max(1);
-        for at in 0..count {
-            let batch = codes.chunks(BATCH).nth(at).unwrap_or_default();
+        let mut batches = codes.chunks(BATCH);
+        for n in 1..=count {
+            let batch = batches.next().unwrap_or_default();
             let put = PutCodesScript {
-                is_first: at == 0,
-                is_last: at + 1 == count,
+                is_first: n == 1,
+                is_last: n == count,
                 codes: batch.iter().map(|code| code.0).collect(),
             };
             if self.scripts.run(room, life, put).await?.as_integer()? == 0 {

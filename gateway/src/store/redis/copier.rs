@@ -132,11 +132,9 @@ fn read_feed_entries(
     reply: &RedisReply,
 ) -> Result<Option<(String, Vec<LineFeedEntry>)>, fairgate_redis::RedisCallError> {
     let mut last = None;
-    let mut rows = Vec::new();
-    for entry in reply.as_list()? {
-        let (id, row) = read::feed_entry(entry)?;
-        last = Some(id);
-        rows.push(row);
-    }
+    let rows = reply.read_stream(|id, fields| {
+        last = Some(id.to_owned());
+        read::feed_entry(fields)
+    })?;
     Ok(last.map(|last| (last, rows)))
 }

@@ -73,7 +73,8 @@ impl LineTransitions {
             networks: limited_networks(&entrant.toll),
         };
         let joined = self.scripts.run(room, &life, join).await?;
-        if let Some(refusal) = read::toll_refusal(&joined).map_err(StoreFailure::from)? {
+        let refusal = read::toll_refusal(&joined, entrant.toll.keys).map_err(StoreFailure::from)?;
+        if let Some(refusal) = refusal {
             return Err(refusal.into());
         }
         match read::kind(&joined).map_err(StoreFailure::from)? {

@@ -134,18 +134,18 @@ impl RoomKeeper {
         };
         previous_round.life_seen_at = Some(Instant::now());
         let (next, ceiling) = (
-            checked.item_at(0)?.as_count()?,
-            checked.item_at(1)?.as_count()?,
+            checked.field("next")?.as_count()?,
+            checked.field("ceiling")?.as_count()?,
         );
         let numbers_given = next.saturating_sub(previous_round.next.replace(next).unwrap_or(next));
         self.blocks
             .reserve_ahead(room, &life, numbers_given, (next, ceiling))
             .await?;
-        let codes_since = checked.item_at(3)?.as_integer()?;
+        let codes_since = checked.field("codes_since_ms")?.as_integer()?;
         if codes_since > 0 && self.clock.now_ms() - codes_since > PAUSE_MAX_MS {
             return Ok(RoomKeeperTask::Codes(life));
         }
-        if checked.item_at(2)?.as_count()? > 0 {
+        if checked.field("feed_entries")?.as_count()? > 0 {
             return Ok(RoomKeeperTask::Copying(life));
         }
         Ok(RoomKeeperTask::Nothing)

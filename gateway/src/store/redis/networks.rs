@@ -33,7 +33,7 @@ impl NetworkScripts {
         };
         let life = self.lives.last_known_life(room)?;
         let reply = self.scripts.run(room, &life, counted).await?;
-        Ok(read::network_places(&reply)?)
+        Ok(read::network_places(&reply, networks)?)
     }
 
     /// Forgets the networks of places. With `since`, keeps the networks of the day `since` and of

@@ -59,12 +59,12 @@ impl RoomPresence {
         };
         let absent = ReadAbsentScript { known_version };
         let reply = self.scripts.run(room, &life, absent).await?;
-        let Ok(bits) = reply.item_at(1) else {
+        let Some(bits) = reply.field("bits")?.present() else {
             return Ok(snapshot.numbers);
         };
         let new_snapshot = AbsenceSnapshot {
             incarnation: life.incarnation,
-            version: reply.item_at(0)?.as_count()?,
+            version: reply.field("version")?.as_count()?,
             numbers: read::numbers_from_bits(bits.as_bytes()?),
         };
         self.absent
@@ -107,14 +107,11 @@ impl RoomPresence {
             .scripts
             .run(room, &self.lives.last_known_life(room)?, away)
             .await?;
-        let Ok(joined) = reply.item_at(0) else {
+        let Some(seen) = reply.present() else {
             return Ok(NumberSet::default());
         };
-        let (joined, present) = (
-            joined.as_count()?,
-            read::numbers_from_bits(reply.item_at(1)?.as_bytes()?),
-        );
-        Ok(neither(joined, &present, &absent))
+        let present = read::numbers_from_bits(seen.field("here")?.as_bytes()?);
+        Ok(neither(seen.field("next")?.as_count()?, &present, &absent))
     }
 }
 

@@ -3,7 +3,7 @@
 use fairgate_pass::{Digest, Holder};
 use fairgate_redis::{RedisCallError, RedisReply};
 
-use crate::ledger::{JoinRow, LineFeedEntry, NetworkKeys, ReleaseRow};
+use crate::ledger::{JoinRow, LineFeedEntry, NetworkKey, NetworkKeys, ReleaseRow};
 use crate::store::{
     NumberSet, Place, RoomCounts, StoreFailure, TickCarryover, TickFigures, TollRefusal,
 };
@@ -24,9 +24,9 @@ impl From<RedisCallError> for StoreFailure {
     }
 }
 
-/// Returns the kind of a reply. It is the first part of the reply.
+/// Returns the kind of an answer.
 pub fn kind(reply: &RedisReply) -> Result<&str, RedisCallError> {
-    reply.item_at(0)?.as_text()
+    reply.field("kind")?.as_text()
 }
 
 /// Reads 32 bytes.
@@ -40,27 +40,28 @@ fn read_hash(reply: &RedisReply) -> Result<[u8; 32], RedisCallError> {
     })
 }
 
-/// Reads the 32 bytes of a code. An empty reply is no code.
+/// Reads the code of a place, if it has one.
 fn read_code(reply: &RedisReply) -> Result<Option<Digest>, RedisCallError> {
-    if reply.as_bytes()?.is_empty() {
-        return Ok(None);
-    }
-    read_hash(reply).map(|code| Some(Digest(code)))
+    let code = reply.field("code")?.present();
+    code.map(|code| read_hash(code).map(Digest)).transpose()
 }
 
-/// Reads a place as the scripts' function `place` returns it.
+/// Reads when a place was given, as its leaf has it. A leaf that was never written has 0.
+fn read_written(reply: &RedisReply) -> Result<i64, RedisCallError> {
+    let bytes: Result<[u8; 8], _> = reply.field("written")?.as_bytes()?.try_into();
+    Ok(bytes.map_or(0, i64::from_be_bytes))
+}
+
+/// Reads a place as the scripts' function `place` answers with it.
 pub fn place(reply: &RedisReply) -> Result<Place, RedisCallError> {
-    let at: Result<[u8; 8], _> = reply.item_at(3)?.as_bytes()?.try_into();
-    let pass = reply.item_at(4)?;
+    let pass = reply.field("pass_expires_s")?.present();
     Ok(Place {
-        number: reply.item_at(1)?.as_count()?,
-        holder: Holder(read_hash(reply.item_at(2)?)?),
-        at: at.map_or(0, i64::from_be_bytes),
-        pass_exp: (!pass.as_bytes()?.is_empty())
-            .then(|| pass.as_integer())
-            .transpose()?,
-        done: reply.item_at(5)?.as_integer()? == 1,
-        code: read_code(reply.item_at(6)?)?,
+        number: reply.field("number")?.as_count()?,
+        holder: Holder(read_hash(reply.field("holder")?)?),
+        at: read_written(reply)?,
+        pass_exp: pass.map(RedisReply::as_integer).transpose()?,
+        done: reply.field("done")?.as_integer()? == 1,
+        code: read_code(reply)?,
         fresh: kind(reply)? == "new",
     })
 }
@@ -68,86 +69,101 @@ pub fn place(reply: &RedisReply) -> Result<Place, RedisCallError> {
 /// Reads the reply of `find_leaver.lua`: the join of the number, and whether its leaf becomes void.
 /// Returns `None` if the number has no visitor.
 pub fn leaving(reply: &RedisReply, number: u64) -> Result<Option<(JoinRow, bool)>, RedisCallError> {
-    if reply.as_list()?.is_empty() {
+    let Some(leaver) = reply.present() else {
         return Ok(None);
-    }
-    let at: Result<[u8; 8], _> = reply.item_at(1)?.as_bytes()?.try_into();
+    };
     let join = JoinRow {
         number,
-        holder: Holder(read_hash(reply.item_at(0)?)?),
-        code: read_code(reply.item_at(2)?)?,
-        at: at.map_or(0, i64::from_be_bytes),
+        holder: Holder(read_hash(leaver.field("holder")?)?),
+        code: read_code(leaver)?,
+        at: read_written(leaver)?,
         // Redis does not know the networks of a single place. If a visitor leaves before the place
         // was copied to the ledger, the ledger counts the place for no network.
         networks: NetworkKeys::NONE,
     };
-    Ok(Some((join, reply.item_at(3)?.as_integer()? == 1)))
+    Ok(Some((join, leaver.field("void")?.as_integer()? == 1)))
 }
 
 /// Reads counts as the scripts' function `counts` returns them.
 pub fn counts(reply: &RedisReply) -> Result<RoomCounts, RedisCallError> {
+    let count = |name: &str| reply.field(name)?.as_count();
     Ok(RoomCounts {
-        next: reply.item_at(0)?.as_count()?,
-        joined: reply.item_at(1)?.as_count()?,
-        left: reply.item_at(2)?.as_count()?,
-        inside: reply.item_at(3)?.as_count()?,
-        ended: reply.item_at(4)?.as_count()?,
-        claimed: reply.item_at(5)?.as_count()?,
-        done: reply.item_at(6)?.as_count()?,
-        finished: reply.item_at(7)?.as_count()?,
+        next: count("next")?,
+        joined: count("joined")?,
+        left: count("left")?,
+        inside: count("inside")?,
+        ended: count("ended")?,
+        claimed: count("claimed")?,
+        done: count("done")?,
+        finished: count("finished")?,
     })
 }
 
-/// Reads the reply of `tick_figures.lua`. `node` is the name of this node.
-pub fn figures(reply: &RedisReply, node: &str) -> Result<TickFigures, RedisCallError> {
-    let beyond = reply
-        .item_at(1)?
-        .as_list()?
+/// Reads the reply of `tick_figures.lua`. `ends_s` are the times that were asked for. `node` is the
+/// name of this node.
+pub fn figures(
+    reply: &RedisReply,
+    ends_s: &[i64],
+    node: &str,
+) -> Result<TickFigures, RedisCallError> {
+    let count = |name: &str| reply.field(name)?.as_count();
+    let inside_after = reply.field("inside_after")?;
+    let beyond = ends_s
         .iter()
-        .map(RedisReply::as_count);
-    let show_up = reply.item_at(4)?.as_text()?;
-    let calls = reply.item_at(6)?.as_list()?.chunks_exact(3).map(|call| {
-        Ok(RankCall {
-            from: call[0].as_count()?,
-            to: call[1].as_count()?,
-            at: call[2].as_integer()?,
-        })
-    });
-    let (ticked_by, row) = (reply.item_at(8)?.as_text()?, reply.item_at(9)?);
-    let by_other = !ticked_by.is_empty() && ticked_by != node;
-    let carryover = TickCarryover {
-        row: ReleaseRow {
-            released: row.item_at(0)?.as_count()?,
-            remainder_u: row.item_at(1)?.as_count()?,
-            ticked_at: row.item_at(2)?.as_integer()?,
-            memory: row.item_at(3)?.as_text()?.to_owned(),
-        },
-        memory: row.item_at(4)?.as_text()?.to_owned(),
-    };
-    let vitals = reply.item_at(10)?.as_list()?.iter();
+        .map(|ends_s| inside_after.field(ends_s.to_string())?.as_count());
+    let ticked_by = reply.field("ticked_by")?.present();
+    let ticked_by = ticked_by.map(RedisReply::as_text).transpose()?;
+    let by_other = ticked_by.is_some_and(|ticked_by| ticked_by != node);
+    let carryover = carryover(reply)?;
     Ok(TickFigures {
-        counts: counts(reply.item_at(0)?)?,
+        counts: counts(reply.field("counts")?)?,
         beyond: beyond.collect::<Result<_, _>>()?,
-        expected: reply.item_at(2)?.as_count()?,
-        entering: reply.item_at(3)?.as_count()?,
-        show_up: show_up.parse().map_err(|_| {
-            RedisCallError::Wrong(format!("Redis answered {show_up} instead of a number"))
-        })?,
-        owed_u: reply.item_at(5)?.as_count()?,
-        calls: calls.collect::<Result<_, RedisCallError>>()?,
-        counted_until: reply.item_at(7)?.as_integer()?,
+        expected: count("expected")?,
+        entering: count("entering")?,
+        show_up: read_share(reply.field("show_up")?)?,
+        owed_u: count("owed_u")?,
+        calls: reply.field("calls")?.read_list(rank_call)?,
+        counted_until: reply.field("ticked_at_ms")?.as_integer()?,
         by_other,
         left_by_other: by_other.then_some(carryover),
-        vitals: vitals
-            .map(|text| Ok(text.as_text()?.to_owned()))
-            .collect::<Result<_, RedisCallError>>()?,
+        vitals: reply
+            .field("vitals")?
+            .read_list(|text| Ok(text.as_text()?.to_owned()))?,
     })
+}
+
+/// Reads what the last tick handed over.
+fn carryover(figures: &RedisReply) -> Result<TickCarryover, RedisCallError> {
+    let row = figures.field("row")?;
+    Ok(TickCarryover {
+        row: ReleaseRow {
+            released: row.field("released")?.as_count()?,
+            remainder_u: row.field("remainder_u")?.as_count()?,
+            ticked_at: row.field("ticked_at_ms")?.as_integer()?,
+            memory: row.field("memory")?.as_text()?.to_owned(),
+        },
+        memory: figures.field("memory")?.as_text()?.to_owned(),
+    })
+}
+
+fn rank_call(reply: &RedisReply) -> Result<RankCall, RedisCallError> {
+    Ok(RankCall {
+        from: reply.field("from")?.as_count()?,
+        to: reply.field("to")?.as_count()?,
+        at: reply.field("at_ms")?.as_integer()?,
+    })
+}
+
+fn read_share(reply: &RedisReply) -> Result<f64, RedisCallError> {
+    let text = reply.as_text()?;
+    text.parse()
+        .map_err(|_| RedisCallError::Wrong(format!("Redis answered {text} instead of a number")))
 }
 
 /// Converts bits of Redis into a [`NumberSet`]. In Redis, number 0 is the highest bit of the first
 /// byte. In the set, number 0 is the lowest bit of the first word.
 pub fn numbers_from_bits(bits: &[u8]) -> NumberSet {
-    let words = bits.chunks(8).map(|bytes| {
+    let words = bits.chunks(size_of::<u64>()).map(|bytes| {
         let mut word = [0; 8];
         for (to, from) in word.iter_mut().zip(bytes) {
             *to = from.reverse_bits();
@@ -157,57 +173,65 @@ pub fn numbers_from_bits(bits: &[u8]) -> NumberSet {
     NumberSet(std::sync::Arc::new(words.collect()))
 }
 
-/// Reads the networks of a join in the feed. Entries of earlier versions have none.
-fn read_networks(fields: &RedisReply) -> Result<NetworkKeys, RedisCallError> {
-    let bytes = match fields.as_list()?.get(11) {
-        None => return Ok(NetworkKeys::NONE),
-        Some(networks) => networks.as_bytes()?,
-    };
-    NetworkKeys::from_bytes(bytes)
-        .ok_or_else(|| RedisCallError::Wrong("Redis answered networks that cannot be read".into()))
+/// Reads the places of a visitor's networks. The reply has the places of each network by its key.
+pub fn network_places(
+    reply: &RedisReply,
+    networks: NetworkKeys,
+) -> Result<NetworkPlaces, RedisCallError> {
+    let places_of = |key: &NetworkKey| reply.field(key)?.as_count();
+    let mut places = NetworkPlaces::default();
+    if let Some((own, wider)) = networks.as_slice().split_first() {
+        places.own = places_of(own)?;
+        for key in wider {
+            places.wider = places.wider.max(places_of(key)?);
+        }
+    }
+    Ok(places)
 }
 
-/// Reads the places of a visitor's networks, the visitor's own network first.
-pub fn network_places(reply: &RedisReply) -> Result<NetworkPlaces, RedisCallError> {
-    let counts: Result<Vec<u64>, _> = reply.as_list()?.iter().map(RedisReply::as_count).collect();
-    let mut counts = counts?.into_iter();
-    Ok(NetworkPlaces {
-        own: counts.next().unwrap_or_default(),
-        wider: counts.max().unwrap_or_default(),
-    })
-}
-
-/// Reads the refusal of the scripts' function `toll_refusal`, if the reply is one.
-pub fn toll_refusal(reply: &RedisReply) -> Result<Option<TollRefusal>, RedisCallError> {
+/// Reads the refusal of the scripts' function `toll_refusal`, if the reply is one. `networks` are
+/// the visitor's networks.
+pub fn toll_refusal(
+    reply: &RedisReply,
+    networks: NetworkKeys,
+) -> Result<Option<TollRefusal>, RedisCallError> {
     Ok(match kind(reply)? {
         "too_cheap" => Some(TollRefusal::TooManyPlaces(network_places(
-            reply.item_at(1)?,
+            reply.field("places")?,
+            networks,
         )?)),
         "solution_used" => Some(TollRefusal::SolutionUsed),
         _ => None,
     })
 }
 
-/// Reads an entry of the feed and its id.
-pub fn feed_entry(reply: &RedisReply) -> Result<(String, LineFeedEntry), RedisCallError> {
-    let (id, fields) = (reply.item_at(0)?.as_text()?, reply.item_at(1)?);
-    let number = fields.item_at(3)?.as_count()?;
-    let row = if fields.item_at(1)?.as_text()? == "j" {
-        LineFeedEntry::Join(JoinRow {
-            number,
-            holder: Holder(read_hash(fields.item_at(5)?)?),
-            at: fields.item_at(7)?.as_integer()?,
-            code: read_code(fields.item_at(9)?)?,
-            networks: read_networks(fields)?,
-        })
-    } else {
-        LineFeedEntry::Leave {
-            number,
-            at: fields.item_at(5)?.as_integer()?,
-            void: fields.item_at(7)?.as_integer()? == 1,
-        }
+/// Reads an entry of the feed from its fields. `lib/line_feed.lua` writes the joins. Only earlier
+/// versions wrote that somebody left.
+pub fn feed_entry(fields: &RedisReply) -> Result<LineFeedEntry, RedisCallError> {
+    let number = fields.field("n")?.as_count()?;
+    let at = fields.field("a")?.as_integer()?;
+    if fields.field("k")?.as_text()? != "j" {
+        let void = fields.field("v")?.as_integer()? == 1;
+        return Ok(LineFeedEntry::Leave { number, at, void });
+    }
+    let code = fields.field("c")?;
+    let has_code = !code.as_bytes()?.is_empty();
+    Ok(LineFeedEntry::Join(JoinRow {
+        number,
+        holder: Holder(read_hash(fields.field("h")?)?),
+        at,
+        code: has_code.then(|| read_hash(code).map(Digest)).transpose()?,
+        networks: read_networks(fields)?,
+    }))
+}
+
+/// Reads the networks of a join in the feed. Joins of earlier versions have none.
+fn read_networks(join: &RedisReply) -> Result<NetworkKeys, RedisCallError> {
+    let Ok(networks) = join.field("w") else {
+        return Ok(NetworkKeys::NONE);
     };
-    Ok((id.to_owned(), row))
+    NetworkKeys::from_bytes(networks.as_bytes()?)
+        .ok_or_else(|| RedisCallError::Wrong("Redis answered networks that cannot be read".into()))
 }
 
 /// Returns the first id after `id`.

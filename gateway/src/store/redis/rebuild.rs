@@ -80,16 +80,16 @@ impl RoomBuilder {
             silent_ms: SILENT_MS,
         };
         let builds = self.scripts.run_as(room, AnyRoomFamily {}, builds).await?;
-        if builds.item_at(0)?.as_integer()? == 1 {
+        if builds.field("busy")?.as_integer()? == 1 {
             return Ok(RoomRebuildOutcome::ByOther);
         }
         // If the ledger is an older copy, Redis may still have higher numbers than the ledger.
         let above = builds
-            .item_at(1)?
+            .field("given_below")?
             .as_count()?
             .max(self.lives.lease().issued(room));
         let life = self.ledger.begin_life(room, from, above, now).await?;
-        if builds.item_at(2)?.as_count()? > life.incarnation {
+        if builds.field("incarnation")?.as_count()? > life.incarnation {
             // Redis has a life that this ledger never had, so the ledger is an older copy.
             self.condition.note_lost_blocks(&[room.to_owned()], now);
         }

@@ -129,7 +129,7 @@ redis_scripts! {
     }
 
     /// Restores lost places.
-    pub struct BringBackScript = bring_back [number_leaves, place, mark_absent, give_up, shown] {
+    pub struct BringBackScript = bring_back [number_leaves, place, mark_absent, give_up, line_feed, shown] {
         [places]: PresentedPlaceRecord,
     }
 
@@ -177,7 +177,7 @@ redis_scripts! {
     }
 
     /// Reads the figures that a tick starts from.
-    pub struct TickFiguresScript = tick_figures [counts, show_up, entering] {
+    pub struct TickFiguresScript = tick_figures [counts, cohorts, show_up, entering] {
         now_ms: i64,
         claim_ms: i64,
         node: String,
@@ -194,7 +194,7 @@ redis_scripts! {
     }
 
     /// Gives the holder the next number, or returns the place that the holder has.
-    pub struct JoinLineScript = join_line [number_leaves, place, networks, toll] {
+    pub struct JoinLineScript = join_line [number_leaves, place, networks, toll, line_feed] {
         holder: [u8; 32],
         /// `now_ms` as 8 bytes.
         written: [u8; 8],
@@ -293,7 +293,7 @@ redis_scripts! {
     }
 
     /// Returns the status of a signed place, and restores the place if it was lost.
-    pub struct CheckPlaceScript = check_place [number_leaves, place, mark_absent, give_up, shown] {
+    pub struct CheckPlaceScript = check_place [number_leaves, place, mark_absent, give_up, line_feed, shown] {
         ..shown: PresentedPlaceRecord,
     }
 

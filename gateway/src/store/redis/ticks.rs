@@ -30,13 +30,13 @@ impl TickTransitions {
             claim_ms: request.claim_ms,
             node: self.node.clone(),
             measured: request.vitals,
-            ends_s: request.ends_s,
+            ends_s: request.ends_s.clone(),
         };
         let reply = self
             .scripts
             .run(room, &self.lives.last_known_life(room)?, figures)
             .await?;
-        Ok(read::figures(&reply, &self.node)?)
+        Ok(read::figures(&reply, &request.ends_s, &self.node)?)
     }
 
     /// Ends a tick. Stores its accounts, unless another tick has ended first. Returns whether it

@@ -43,10 +43,8 @@ impl WishKeeper {
         let life = self.lives.last_known_life(room)?;
         let script = FindWishesScript { number };
         let reply = self.scripts.run(room, &life, script).await?;
-        if reply.is_nil() {
-            return Ok(None);
-        }
-        Ok(read_wishes(&reply)?)
+        let wishes = reply.present().map(read_wishes).transpose()?;
+        Ok(wishes.flatten())
     }
 
     /// Reads the wishes that changed after a cursor.
@@ -66,14 +64,13 @@ impl WishKeeper {
             most: CHANGES_MAX as u64,
         };
         let reply = self.scripts.run(room, &life, script).await?;
-        let mut changed = Vec::new();
-        for change in reply.as_list()? {
-            cursor.version = change.item_at(0)?.as_count()?;
-            changed.push((
-                change.item_at(1)?.as_count()?,
-                read_wishes(change.item_at(2)?)?.unwrap_or_default(),
-            ));
-        }
+        let changed = reply.read_list(|change| {
+            cursor.version = change.field("version")?.as_count()?;
+            let wishes = change.field("wishes")?.present();
+            let wishes = wishes.map(read_wishes).transpose()?.flatten();
+            let number = change.field("number")?.as_count()?;
+            Ok((number, wishes.unwrap_or_default()))
+        })?;
         Ok(WishChanges {
             cursor,
             is_new_life,

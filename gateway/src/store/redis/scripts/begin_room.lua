@@ -1,12 +1,14 @@
 -- Empties the room for this builder, unless the room lives in this incarnation already or another
 -- node is building it. `now_ms` is by the ledger's clock. A builder that is silent for `silent_ms`
 -- counts as dead.
-local life = call('HMGET', LIFE, 'incarnation', 'run_id', 'building', 'built_at', 'next', 'ceiling')
-if life[1] == incarnation and life[2] == server() then return 'lives' end
-local silent = math.abs(tonumber(now_ms) - num(life[4])) >= tonumber(silent_ms)
-if life[3] and life[3] ~= builder and not silent then return 'busy' end
-if num(life[1]) > tonumber(incarnation) then return redis.error_reply('LIFE is ' .. life[1]) end
-for at = 0, math.floor(math.max(num(life[5]), num(life[6])) / CHUNK) do
+local life = fields_of(LIFE, 'incarnation', 'run_id', 'building', 'built_at', 'next', 'ceiling')
+if life.incarnation == incarnation and life.run_id == server() then return 'lives' end
+local silent = math.abs(tonumber(now_ms) - num(life.built_at)) >= tonumber(silent_ms)
+if life.building and life.building ~= builder and not silent then return 'busy' end
+if num(life.incarnation) > tonumber(incarnation) then
+  return redis.error_reply('LIFE is ' .. life.incarnation)
+end
+for at = 0, math.floor(math.max(num(life.next), num(life.ceiling)) / CHUNK) do
   call('UNLINK', K('leaves:' .. at))
 end
 call('UNLINK', LIFE, K('holders'), K('codes'), K('code_of'), K('passes'), K('done'), K('inside'),

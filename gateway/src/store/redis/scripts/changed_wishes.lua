@@ -1,9 +1,9 @@
--- Returns the wishes that changed after a version, oldest change first. Each entry has the version,
--- the number and the wishes.
+-- Answers with the wishes that changed after a version, oldest change first. A number without
+-- wishes has no value.
 local after = call('ZRANGEBYSCORE', K('wish_changes'), '(' .. since, '+inf', 'WITHSCORES', 'LIMIT', 0, most)
 local changed = {}
-for at = 1, #after, 2 do
-  local number, version = after[at], after[at + 1]
-  changed[#changed + 1] = { version, number, call('HGET', K('wishes'), number) or '' }
+for number, version in each_pair(after) do
+  local wishes = call('HGET', K('wishes'), number)
+  changed[#changed + 1] = named({ version = version, number = number, wishes = wishes })
 end
 return changed

@@ -1,5 +1,6 @@
--- Returns the next number, the ceiling, the number of entries in the feed that are not in the
+-- Answers with the next number, the ceiling, the number of entries in the feed that are not in the
 -- ledger yet, and the time (ms) since which joins are paused for new codes. That time is 0 if joins
 -- are not paused.
-local life = call('HMGET', LIFE, 'next', 'ceiling', 'codes_since')
-return { num(life[1]), num(life[2]), call('XLEN', K('feed')), num(life[3]) }
+local life = fields_of(LIFE, 'next', 'ceiling', 'codes_since')
+return named({ next = num(life.next), ceiling = num(life.ceiling),
+  feed_entries = call('XLEN', K('feed')), codes_since_ms = num(life.codes_since) })

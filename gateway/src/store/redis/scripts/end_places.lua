@@ -4,8 +4,8 @@ local next_number = num(call('HGET', LIFE, 'next'))
 for ended in each_places() do
   local at, rank = tonumber(ended.number), tonumber(ended.rank)
   if rank then
-    local to = cohort_of(rank)
-    if to then answered(to, rank, false) end
+    local cohort = cohort_of(rank)
+    if cohort then note_answer(cohort, rank, false) end
   end
   if at < next_number and call('GETBIT', K('absent'), at) == 0 then give_up(at, 0) end
 end

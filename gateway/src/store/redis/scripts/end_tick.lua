@@ -5,21 +5,20 @@ local since_ms, upto = tonumber(counted_since), tonumber(counted_until)
 for called in each_called() do
   local first, away = tonumber(called.from), called.away
   if not cohort_of(first) then
-    local cohort = called.from .. ':' .. called.to .. ':' .. called.at_ms .. ':' .. called.people
-    call('ZADD', K('calls'), called.to, cohort)
+    call('ZADD', K('calls'), called.to, cohort_text(called))
     local byte = math.floor(first / 8)
     local before = string.byte(call('GETRANGE', K('called_away'), byte, byte)) or 0
     local both = string.char(bit.bor(before, string.byte(away)))
     call('SETRANGE', K('called_away'), byte, both .. string.sub(away, 2))
   end
 end
-local life = call('HMGET', LIFE, 'ticked_at', 'ticked_by', 'released', 'late_credit_u')
-call('HSET', LIFE, 'released', math.max(num(life[3]), tonumber(row_released)))
-if num(life[1]) == upto and life[2] == node then return 1 end
-if num(life[1]) ~= since_ms then return 0 end
+local life = fields_of(LIFE, 'ticked_at', 'ticked_by', 'released', 'late_credit_u')
+call('HSET', LIFE, 'released', math.max(num(life.released), tonumber(row_released)))
+if num(life.ticked_at) == upto and life.ticked_by == node then return 1 end
+if num(life.ticked_at) ~= since_ms then return 0 end
 local most = math.max(tonumber(per_s_u), VISITOR_U)
 call('HSET', LIFE, 'ticked_at', upto, 'ticked_by', node, 'owed_u', owed_u,
-  'late_credit_u', math.min(num(life[4]) + tonumber(credit_u), most),
+  'late_credit_u', math.min(num(life.late_credit_u) + tonumber(credit_u), most),
   'row_released', row_released, 'row_remainder_u', row_remainder_u,
   'row_ticked_at', row_ticked_at_ms, 'row_memory', row_memory, 'memory', memory)
 return 1

@@ -1,7 +1,7 @@
 -- Fills in places from the ledger.
 for filled in each_places() do
   local at = tonumber(filled.number)
-  write_record(at, filled.holder, filled.written)
+  write_leaf(at, filled.holder, filled.written)
   if filled.living == '1' then call('HSET', K('holders'), filled.holder, at) end
   if filled.done == '1' then call('SETBIT', K('done'), at, 1) end
   if filled.code ~= '' then call('HSET', K('code_of'), at, filled.code) end

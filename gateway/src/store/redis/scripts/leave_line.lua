@@ -3,8 +3,8 @@
 local at = tonumber(number)
 local next_number = call('HGET', LIFE, 'next')
 if rank ~= '' then
-  local to = cohort_of(tonumber(rank))
-  if to then answered(to, tonumber(rank), false) end
+  local cohort = cohort_of(tonumber(rank))
+  if cohort then note_answer(cohort, tonumber(rank), false) end
 end
 if at < num(next_number) and call('GETBIT', K('absent'), at) == 0 then give_up(at, 0) end
 return 1

@@ -9,6 +9,6 @@ local first = call('HSET', K('passes'), at, expires_s)
 if call('GETBIT', K('done'), at) == 0 then call('ZADD', K('inside'), expires_s, at) end
 -- The visitor may have left while the claim was being written.
 if first == 1 and call('GETBIT', K('absent'), at) == 1 then
-  note_left(at, string.sub(record(at), 1, 32))
+  note_left(at, leaf_of(at).holder)
 end
 return first

@@ -1,5 +1,5 @@
--- Returns the version of the absent numbers. Unless the caller knows that version, also returns the
--- numbers as bits. The bit of each number without a visitor is set.
+-- Answers with the version of the absent numbers, and with the numbers as bits. The bit of each
+-- number without a visitor is set. If the caller knows this version, there are no bits.
 local version = num(call('HGET', LIFE, 'absent_version'))
-if tostring(version) == known_version then return { version } end
-return { version, call('GET', K('absent')) or '' }
+local is_known = tostring(version) == known_version
+return named({ version = version, bits = not is_known and (call('GET', K('absent')) or '') })

@@ -1,2 +1,2 @@
--- Returns the room's counts.
-return counts(tonumber(now_s))
+-- Answers with the room's counts.
+return named(counts(tonumber(now_s)))

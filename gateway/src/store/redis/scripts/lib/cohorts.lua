@@ -1,18 +1,31 @@
--- A cohort is the ranks that one tick called. Its name is the rank after the last of them. Returns
--- the cohort of a rank, or nil if the cohort's window has ended or the rank's visitor was away when
--- called.
+-- A cohort is the ranks that one tick called. It is stored as FROM:TO:AT_MS:PEOPLE. `to` is the
+-- rank after the last one. Stored under this rank are how many of the visitors answered, which
+-- means that they came or left, and how many of them came.
+local function cohort_text(called)
+  return called.from .. ':' .. called.to .. ':' .. called.at_ms .. ':' .. called.people
+end
+
+local function read_cohort(text)
+  local from, to, at_ms, people = string.match(text, '^(%d+):(%d+):(%-?%d+):(%d+)$')
+  return strict({ text = text, from = tonumber(from), to = tonumber(to), at_ms = tonumber(at_ms),
+    people = tonumber(people), answered_field = to .. ':answered', came_field = to .. ':came' })
+end
+
+-- Returns the cohort of a rank, or nil if the cohort's window has ended or the rank's visitor was
+-- away when called.
 local function cohort_of(rank)
-  local found = call('ZRANGEBYSCORE', K('calls'), '(' .. rank, '+inf', 'LIMIT', 0, 1)[1]
-  if not found then return nil end
-  local from, to = string.match(found, '^(%d+):(%d+):')
-  if rank < tonumber(from) or call('GETBIT', K('called_away'), rank) == 1 then return nil end
-  return to
+  local text = only(call('ZRANGEBYSCORE', K('calls'), '(' .. rank, '+inf', 'LIMIT', 0, 1))
+  local cohort = text and read_cohort(text)
+  if not cohort or rank < cohort.from or call('GETBIT', K('called_away'), rank) == 1 then
+    return nil
+  end
+  return cohort
 end
 
 -- Notes that the visitor of a called rank came or left, and is no longer expected.
-local function answered(to, rank, came)
+local function note_answer(cohort, rank, came)
   if call('SETBIT', K('answered'), rank, 1) == 0 then
-    call('HINCRBY', K('came'), to .. ':answered', 1)
-    if came then call('HINCRBY', K('came'), to .. ':came', 1) end
+    call('HINCRBY', K('came'), cohort.answered_field, 1)
+    if came then call('HINCRBY', K('came'), cohort.came_field, 1) end
   end
 end

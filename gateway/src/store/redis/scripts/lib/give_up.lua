@@ -1,6 +1,6 @@
 -- Takes a number from its holder, and forgets its wishes. `void` means the same as for mark_absent.
 local function give_up(number, void)
-  local holder = string.sub(record(number), 1, 32)
+  local holder = leaf_of(number).holder
   local living = call('HGET', K('holders'), holder)
   if num(living or -1) == number then call('HDEL', K('holders'), holder) end
   if call('HDEL', K('wishes'), number) == 1 then

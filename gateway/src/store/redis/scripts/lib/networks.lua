@@ -2,27 +2,25 @@
 -- hash of its own, so that all its networks are forgotten with one command.
 local function epoch_key(epoch) return K('networks:' .. epoch) end
 
-local function places_key(network)
-  local high, low = string.byte(network, 1, 2)
-  return epoch_key(high * 256 + low)
+local function epoch_of(network) return string.byte(network, 1) * 256 + string.byte(network, 2) end
+
+local function places_of(network)
+  return num(call('HGET', epoch_key(epoch_of(network)), network))
 end
 
-local function places_of(network) return num(call('HGET', places_key(network), network)) end
-
 local function count_place(network)
-  if call('HINCRBY', places_key(network), network, 1) == 1 then
-    local high, low = string.byte(network, 1, 2)
-    call('HSET', K('network_epochs'), high * 256 + low, '')
+  local epoch = epoch_of(network)
+  if call('HINCRBY', epoch_key(epoch), network, 1) == 1 then
+    call('HSET', K('network_epochs'), epoch, '')
   end
 end
 
 -- Forgets the networks of each epoch for which `is_old` returns true.
 local function forget_epochs(is_old)
-  local flat = call('HGETALL', K('network_epochs'))
-  for at = 1, #flat, 2 do
-    if is_old(tonumber(flat[at])) then
-      call('UNLINK', epoch_key(flat[at]))
-      call('HDEL', K('network_epochs'), flat[at])
+  for epoch in each_pair(call('HGETALL', K('network_epochs'))) do
+    if is_old(tonumber(epoch)) then
+      call('UNLINK', epoch_key(epoch))
+      call('HDEL', K('network_epochs'), epoch)
     end
   end
 end

@@ -1,7 +1,8 @@
--- Returns a place in the form that `place` in read.rs reads.
+-- Answers with the place of a number. `kind` says what the place means to the caller. Without a
+-- pass or a code, there is no value.
 local function place(kind, number)
-  local leaf = record(number)
-  return { kind, number, string.sub(leaf, 1, 32), string.sub(leaf, 33, 40),
-    call('HGET', K('passes'), number) or '', call('GETBIT', K('done'), number),
-    call('HGET', K('code_of'), number) or '' }
+  local leaf = leaf_of(number)
+  return named({ kind = kind, number = number, holder = leaf.holder, written = leaf.written,
+    pass_expires_s = call('HGET', K('passes'), number), done = call('GETBIT', K('done'), number),
+    code = call('HGET', K('code_of'), number) })
 end

@@ -1,17 +1,17 @@
 -- Returns the refusal if a network has as many places as its bound or more, or if the solution was
--- used before. Otherwise returns nil and the keys of the networks. Changes nothing.
+-- used before. Otherwise returns nil. Changes nothing.
 local function toll_refusal()
-  local keys, places, over = {}, {}, false
+  local places, over = {}, false
   for network in each_networks() do
     local count = places_of(network.key)
-    keys[#keys + 1], places[#places + 1] = network.key, count
+    places[network.key] = count
     over = over or count >= tonumber(network.bound)
   end
-  if over then return { 'too_cheap', places } end
+  if over then return named({ kind = 'too_cheap', places = named(places) }) end
   if solution ~= '' and call('EXISTS', K('solution:' .. solution)) == 1 then
-    return { 'solution_used' }
+    return named({ kind = 'solution_used' })
   end
-  return nil, keys
+  return nil
 end
 
 -- Notes that the solution was used. The note is dropped when the solution expires.

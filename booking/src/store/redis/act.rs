@@ -84,7 +84,7 @@ impl InventoryStoreState {
         loop {
             match self.call_at(followed, Some(life), now_ms, &script).await {
                 Ok(reply) => {
-                    let at = reply.item_at(1).and_then(cached_show::position);
+                    let at = reply.field("at").and_then(cached_show::position);
                     let at = at.map_err(|error| self.log_unreadable(followed, &error))?;
                     followed.note_feed_point(life, at);
                     return Ok((life, reply));
@@ -173,55 +173,55 @@ impl InventoryStoreState {
         reply: &RedisReply,
         expected: &str,
     ) -> Result<bool, InventoryRefusal> {
-        let first = reply.item_at(0).and_then(RedisReply::as_bytes);
-        first
-            .map(|first| first == expected.as_bytes())
+        let code = reply.field("code").and_then(RedisReply::as_text);
+        code.map(|code| code == expected)
             .map_err(|_| InventoryRefusal::Unreachable)
     }
 }
 
 /// Returns an error if a script's answer is a refusal.
 pub(super) fn check_reply(reply: &RedisReply, limit: u32) -> Result<(), InventoryRefusal> {
-    let cells = || {
-        let cells = reply.item_at(2).and_then(RedisReply::as_bytes);
-        cells.map(packing::read_numbers).unwrap_or_default()
-    };
-    let code = reply
-        .item_at(0)
-        .and_then(RedisReply::as_text)
-        .unwrap_or_default();
-    Err(match code {
-        "OK" => return Ok(()),
-        "TAKEN" => InventoryRefusal::Taken(cells()),
+    match refusal_in(reply, limit) {
+        Ok(None) => Ok(()),
+        Ok(Some(refusal)) => Err(refusal),
+        Err(error) => {
+            tracing::error!(%error, "an answer of Redis cannot be read");
+            Err(InventoryRefusal::Unreachable)
+        }
+    }
+}
+
+fn refusal_in(reply: &RedisReply, limit: u32) -> Result<Option<InventoryRefusal>, RedisCallError> {
+    let cells = || reply.field("cells")?.as_bytes().map(packing::read_numbers);
+    Ok(Some(match reply.field("code")?.as_text()? {
+        "OK" => return Ok(None),
+        "TAKEN" => InventoryRefusal::Taken(cells()?),
         "LIMIT" => {
-            let have = reply
-                .item_at(2)
-                .and_then(RedisReply::as_count)
-                .unwrap_or_default();
-            let have = u32::try_from(have).unwrap_or(u32::MAX);
+            let had = reply.field("had")?.as_count()?;
+            let have = u32::try_from(had).unwrap_or(u32::MAX);
             InventoryRefusal::Limit { have, limit }
         }
         "GONE" => InventoryRefusal::Gone,
         "FOREIGN" => InventoryRefusal::Foreign,
         "ORDERED" => InventoryRefusal::Ordered,
         "PURPOSE" => {
-            let purpose = reply
-                .item_at(2)
-                .and_then(RedisReply::as_bytes)
-                .unwrap_or_default();
+            let purpose = reply.field("purpose")?.as_bytes()?;
             InventoryRefusal::OtherPurpose(HoldPurpose::from_stored(purpose))
         }
-        "NOTHELD" => InventoryRefusal::NotHeld(cells()),
+        "NOTHELD" => InventoryRefusal::NotHeld(cells()?),
         "NOEXTENSIONS" => InventoryRefusal::NoExtensions,
         "PLAN" => InventoryRefusal::PlanChanged,
         "DECIDED" => InventoryRefusal::NotReady,
-        _ => InventoryRefusal::Unreachable,
-    })
+        other => {
+            let unknown = format!("Redis answered \"{other}\", which is no known answer");
+            return Err(RedisCallError::Wrong(unknown));
+        }
+    }))
 }
 
 /// Returns the number of the newest row that was carried out, from an answer of `deliver_rows`.
 pub(super) fn cursor_in(reply: &RedisReply) -> Result<u64, InventoryRefusal> {
     check_reply(reply, 0)?;
-    let cursor = reply.item_at(2).and_then(RedisReply::as_count);
+    let cursor = reply.field("cursor").and_then(RedisReply::as_count);
     cursor.map_err(|_| InventoryRefusal::Unreachable)
 }

@@ -71,15 +71,14 @@ impl CachedHold {
 impl CachedShow {
     /// Reads the answer of `show_snapshot`.
     pub(super) fn from_snapshot(reply: &RedisReply) -> Result<Self, RedisCallError> {
-        let shape = reply.item_at(2)?;
-        let (seats, legs) = (shape.item_at(1)?.as_count()?, shape.item_at(2)?.as_count()?);
+        let show = reply.field("show")?;
+        let of_show = |name: &str| show.field(name)?.as_count();
         let grid = CellGrid {
-            seats: u32::try_from(seats).map_err(|_| wrong_value("too many seats"))?,
-            legs: u16::try_from(legs).map_err(|_| wrong_value("too many legs"))?,
+            seats: u32::try_from(of_show("seats")?).map_err(|_| wrong_value("too many seats"))?,
+            legs: u16::try_from(of_show("legs")?).map_err(|_| wrong_value("too many legs"))?,
         };
-        let views = [3, 4, 5].map(|index| reply.item_at(index).and_then(RedisReply::as_bytes));
-        let [held, sold, blocked] = views;
-        let (held, sold, blocked) = (held?, sold?, blocked?);
+        let view = |name: &str| reply.field(name)?.as_bytes();
+        let (held, sold, blocked) = (view("held")?, view("sold")?, view("blocked")?);
         let state = |cell| {
             if packing::is_bit_set(sold, cell) {
                 CellState::Sold
@@ -91,29 +90,26 @@ impl CachedShow {
                 CellState::Free
             }
         };
-        let life = shape.item_at(0)?.as_count()?;
-        let (counter, sub) = position(reply.item_at(1)?)?;
+        let life = of_show("life")?;
+        let (counter, sub) = position(reply.field("at")?)?;
         let states = (0..grid.cell_count()).map(state).collect();
         let mut known = Self {
             life,
             grid,
             picture: CellPicture::at_counter(life, counter, states),
-            edition: shape.item_at(4)?.as_count()?,
-            plan_version: u32::try_from(shape.item_at(3)?.as_count()?)
-                .map_err(|_| wrong_value("a plan"))?,
+            edition: of_show("edition")?,
+            plan_version: u32::try_from(of_show("plan")?).map_err(|_| wrong_value("a plan"))?,
             sub,
             holds: HashMap::new(),
             deadlines: BTreeSet::new(),
             warnings: BTreeSet::new(),
         };
-        for hold in reply.item_at(6)?.as_list()?.chunks(2) {
-            if let [tail, summary] = hold {
-                let summary = packing::read_summary(summary.as_bytes()?)?;
-                known.insert_hold(
-                    packing::read_tail(tail.as_bytes()?)?,
-                    CachedHold::from_summary(&summary),
-                );
-            }
+        for (tail, summary) in reply.field("holds")?.pairs()? {
+            let summary = packing::read_summary(summary.as_bytes()?)?;
+            known.insert_hold(
+                packing::read_tail(tail.as_bytes()?)?,
+                CachedHold::from_summary(&summary),
+            );
         }
         Ok(known)
     }
@@ -131,21 +127,22 @@ impl CachedShow {
         (self.picture.counter(), self.sub)
     }
 
-    /// Applies one entry of the feed. Returns the signal to the hold's owner, if the entry has one.
+    /// Applies one entry of the feed. `fields` are the fields of the entry with this id. Returns the
+    /// signal to the hold's owner, if the entry has one.
     pub(super) fn apply_entry(
         &mut self,
         show: &ShowId,
-        entry: &RedisReply,
+        id: &str,
+        fields: &RedisReply,
     ) -> Result<Result<Option<HoldSignal>, FeedSequenceGap>, RedisCallError> {
-        let (counter, sub) = position(entry.item_at(0)?)?;
+        let (counter, sub) = read_position(id)?;
         let known_point = self.position();
         if (counter, sub) != (known_point.0, known_point.1 + 1)
             && (counter, sub) != (known_point.0 + 1, 0)
         {
             return Ok(Err(FeedSequenceGap));
         }
-        // Item 1 of an entry has the name and the value of its only field. The value is the change.
-        let change = packing::read_change(entry.item_at(1)?.item_at(1)?.as_bytes()?)?;
+        let change = packing::read_change(fields.field("d")?.as_bytes()?)?;
         if counter > known_point.0 {
             self.picture
                 .apply_change(counter, packing::read_cells(change.cells));
@@ -250,8 +247,11 @@ impl CachedShow {
 
 /// Reads a point of the feed: counter and sub-counter.
 pub(super) fn position(reply: &RedisReply) -> Result<(u64, u64), RedisCallError> {
-    let numbers = reply.as_text()?.split_once('-');
-    numbers
+    read_position(reply.as_text()?)
+}
+
+fn read_position(text: &str) -> Result<(u64, u64), RedisCallError> {
+    text.split_once('-')
         .and_then(|(counter, sub)| Some((counter.parse().ok()?, sub.parse().ok()?)))
         .ok_or_else(|| wrong_value("a number of the feed"))
 }

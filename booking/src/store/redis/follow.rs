@@ -114,7 +114,7 @@ impl InventoryStoreState {
             InventoryRefusal::Unreachable
         };
         let (counter, sub) = reply
-            .item_at(1)
+            .field("at")
             .and_then(cached_show::position)
             .map_err(unreadable)?;
         self.check_not_regressed(followed, newest_known, (life, counter, sub))
@@ -154,7 +154,7 @@ impl InventoryStoreState {
         newest: (u64, u64),
         reply: &RedisReply,
     ) -> Result<CatchUpOutcome, RedisCallError> {
-        let entries = reply.item_at(2)?.as_list()?;
+        let entries = reply.field("entries")?;
         let mut signals = Vec::new();
         let found = {
             let mut state = followed.state();
@@ -162,18 +162,19 @@ impl InventoryStoreState {
                 return Ok(CatchUpOutcome::Gap);
             };
             let mut gap = false;
-            for entry in entries {
-                match known.apply_entry(&followed.show, entry)? {
-                    Ok(signal) => signals.extend(signal),
-                    Err(FeedSequenceGap) => {
-                        gap = true;
-                        break;
+            // After a gap, the other entries are not applied.
+            let read = entries.read_stream(|id, fields| {
+                if !gap {
+                    match known.apply_entry(&followed.show, id, fields)? {
+                        Ok(signal) => signals.extend(signal),
+                        Err(FeedSequenceGap) => gap = true,
                     }
                 }
-            }
+                Ok(())
+            })?;
             match (gap, known.position() == newest) {
                 (false, true) => CatchUpOutcome::UpToDate,
-                (false, false) if entries.len() == ENTRIES_MAX => CatchUpOutcome::More,
+                (false, false) if read.len() == ENTRIES_MAX => CatchUpOutcome::More,
                 _ => CatchUpOutcome::Gap,
             }
         };

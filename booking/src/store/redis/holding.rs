@@ -55,7 +55,7 @@ fn wanted_hold(hold: &Hold, limit: u32) -> NewHoldArguments {
 fn answered_hold(id: &HoldId, reply: &RedisReply, limit: u32) -> Result<Hold, InventoryRefusal> {
     check_reply(reply, limit)?;
     let hold = reply
-        .item_at(2)
+        .field("hold")
         .and_then(|hold| packing::read_hold(id, hold));
     hold.map_err(|error| {
         tracing::error!(hold = %id, %error, "a hold in Redis cannot be read");
@@ -89,11 +89,12 @@ impl RedisStore {
             .run_transition_at(followed, now_ms, script)
             .await?;
         check_reply(&reply, limit)?;
-        match reply.item_at(2) {
+        match reply.field("hold").map(RedisReply::present) {
             // A repeated call gets the hold as it is.
-            Ok(present) => packing::read_hold(&hold.id, present)
+            Ok(Some(stored)) => packing::read_hold(&hold.id, stored)
                 .map_err(|error| self.inner.log_unreadable(followed, &error)),
-            Err(_) => Ok(hold),
+            Ok(None) => Ok(hold),
+            Err(error) => Err(self.inner.log_unreadable(followed, &error)),
         }
     }
 

@@ -56,13 +56,14 @@ impl InventoryStoreState {
         };
         let begun = self.call_for_opening(followed, life, begin).await?;
         if self.reply_is(&begun, "TAKEN")? {
-            let cells = begun.item_at(2).and_then(RedisReply::as_bytes);
+            let cells = begun.field("cells").and_then(RedisReply::as_bytes);
             let cells = cells.map_err(|error| self.log_unreadable(followed, &error))?;
             return Err(InventoryRefusal::Taken(packing::read_numbers(cells)));
         }
         followed.state().closed = Some(ShowCloseReason::Building);
-        let old = begun.item_at(2).and_then(|reply| reply.as_count());
-        Ok(old.ok())
+        let old = begun.field("old").map(RedisReply::present);
+        let old = old.and_then(|old| old.map(RedisReply::as_count).transpose());
+        old.map_err(|error| self.log_unreadable(followed, &error))
     }
 
     pub(super) async fn open_show(
@@ -189,7 +190,7 @@ async fn delete_old_life(
             clock_off_ms_max: 0,
         };
         let has_more = store.redis.run_script(&meta, context, &script).await;
-        let has_more = has_more.and_then(|reply| reply.item_at(2)?.as_integer());
+        let has_more = has_more.and_then(|reply| reply.field("more")?.as_integer());
         if !matches!(has_more, Ok(1)) {
             return;
         }

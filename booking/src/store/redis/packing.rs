@@ -158,33 +158,35 @@ pub(super) fn filled_hold(hold: &Hold) -> PendingOrderHold {
     }
 }
 
-/// Reads a hold as `answer` in `scripts/lib/stored_hold.lua` writes it.
+/// Reads a hold as `answer_hold` in `scripts/lib/stored_hold.lua` writes it.
 pub(super) fn read_hold(id: &HoldId, reply: &RedisReply) -> Result<Hold, RedisCallError> {
-    let small = |index: usize| {
-        let number = reply.item_at(index)?.as_count()?;
-        u32::try_from(number).map_err(|_| RedisCallError::Wrong("a number is too large".into()))
+    let read_small = |number: &RedisReply| {
+        u32::try_from(number.as_count()?)
+            .map_err(|_| RedisCallError::Wrong("a number is too large".into()))
     };
+    let small = |name: &str| read_small(reply.field(name)?);
+    // A hold written by an older version has neither a purpose nor terms.
+    let purpose = reply.field("purpose")?.present();
+    let terms = reply.field("terms")?.present();
     Ok(Hold {
         id: id.clone(),
-        visitor: read_holder(reply.item_at(0)?.as_bytes()?)?,
-        room: reply.item_at(1)?.as_text()?.to_owned(),
-        items: read_items(reply.item_at(2)?.as_bytes()?)?,
-        plan_version: small(3)?,
-        next_to_each_other: small(4)? == 1,
-        expires_at_ms: reply.item_at(5)?.as_integer()?,
-        lock_until_ms: reply.item_at(6)?.as_integer()?,
-        extensions_left: small(7)?,
-        stage: match reply.item_at(8)?.as_bytes()? {
+        visitor: read_holder(reply.field("visitor")?.as_bytes()?)?,
+        room: reply.field("room")?.as_text()?.to_owned(),
+        items: read_items(reply.field("items")?.as_bytes()?)?,
+        plan_version: small("plan")?,
+        next_to_each_other: small("side_by_side")? == 1,
+        expires_at_ms: reply.field("expires_ms")?.as_integer()?,
+        lock_until_ms: reply.field("lock_until_ms")?.as_integer()?,
+        extensions_left: small("extensions")?,
+        stage: match reply.field("stage")?.as_bytes()? {
             b"ordered" => HoldStage::Ordered,
             _ => HoldStage::Basket,
         },
-        // A hold written by an older version has neither a purpose nor terms.
-        purpose: HoldPurpose::from_stored(reply.item_at(9)?.as_bytes().unwrap_or_default()),
-        terms: match reply.item_at(10)? {
-            RedisReply::Nil => UNNUMBERED,
-            terms => u32::try_from(terms.as_count()?)
-                .map_err(|_| RedisCallError::Wrong("a number is too large".into()))?,
+        purpose: match purpose {
+            Some(purpose) => HoldPurpose::from_stored(purpose.as_bytes()?),
+            None => HoldPurpose::Basket,
         },
+        terms: terms.map_or(Ok(UNNUMBERED), read_small)?,
     })
 }
 

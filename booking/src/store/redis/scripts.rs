@@ -91,17 +91,17 @@ redis_scripts! {
     family ShowScriptContext, all show_scripts;
 
     /// Takes all cells of a hold, or none.
-    pub struct TakeHoldScript = take_hold [enter, tell, lock, stored_hold, admit] {
+    pub struct TakeHoldScript = take_hold [enter, tell, lock, hold_fields, stored_hold, admit] {
         ..hold: NewHoldArguments,
     }
 
     /// Takes all cells of a hold, or none. Cells that are kept for the waitlist count as free.
-    pub struct OfferHoldScript = offer_hold [enter, tell, lock, kept_cells, pool, stored_hold, admit] {
+    pub struct OfferHoldScript = offer_hold [enter, tell, lock, kept_cells, pool, hold_fields, stored_hold, admit] {
         ..hold: NewHoldArguments,
     }
 
     /// Turns an offer of the waitlist into a basket.
-    pub struct AcceptOfferScript = accept_offer [enter, tell, lock, stored_hold, free, regain, own] {
+    pub struct AcceptOfferScript = accept_offer [enter, tell, lock, hold_fields, stored_hold, free, regain, own] {
         /// The most seats that the visitor may have.
         limit: u32,
         expires_ms: i64,
@@ -110,12 +110,12 @@ redis_scripts! {
     }
 
     /// Reads a hold.
-    pub struct ReadHoldScript = read_hold [enter, stored_hold, own] {
+    pub struct ReadHoldScript = read_hold [enter, hold_fields, stored_hold, own] {
         ..own: OwnHoldArguments,
     }
 
     /// Gives some seats of a basket back and takes others.
-    pub struct ChangeHoldScript = change_hold [enter, tell, lock, kept_cells, stored_hold, free, own] {
+    pub struct ChangeHoldScript = change_hold [enter, tell, lock, kept_cells, hold_fields, stored_hold, free, own] {
         limit: u32,
         /// Items to take.
         add: Vec<u8>,
@@ -128,14 +128,14 @@ redis_scripts! {
     }
 
     /// Frees a hold that is not locked for an order.
-    pub struct ReleaseHoldScript = release_hold [enter, tell, lock, kept_cells, stored_hold, free, drop] {
+    pub struct ReleaseHoldScript = release_hold [enter, tell, lock, kept_cells, hold_fields, stored_hold, free, drop] {
         /// How long the hold is remembered for a repeated call, in milliseconds.
         remembered_ms: i64,
         ..own: OwnHoldArguments,
     }
 
     /// Moves the deadlines of a basket.
-    pub struct ExtendHoldScript = extend_hold [enter, tell, lock, stored_hold, free, own] {
+    pub struct ExtendHoldScript = extend_hold [enter, tell, lock, hold_fields, stored_hold, free, own] {
         call_id: [u8; 16],
         expires_ms: i64,
         lock_until_ms: i64,
@@ -143,13 +143,13 @@ redis_scripts! {
     }
 
     /// Locks a hold's cells for the order that is about to claim them.
-    pub struct SecureHoldScript = secure_hold [enter, tell, lock, stored_hold, free, regain, own] {
+    pub struct SecureHoldScript = secure_hold [enter, tell, lock, hold_fields, stored_hold, free, regain, own] {
         lock_until_ms: i64,
         ..own: OwnHoldArguments,
     }
 
     /// Turns a secured hold into a basket again.
-    pub struct UnsecureHoldScript = unsecure_hold [enter, tell, lock, stored_hold, free] {
+    pub struct UnsecureHoldScript = unsecure_hold [enter, tell, lock, hold_fields, stored_hold, free] {
         id: HoldIdTail,
         lock_until_ms: i64,
         /// The deadline that the undone attempt had set for the lock.
@@ -157,7 +157,7 @@ redis_scripts! {
     }
 
     /// Prolongs the lock of an order whose claim is still in the ledger.
-    pub struct ProlongHoldScript = prolong_hold [enter, tell, lock, kept_cells, pool, stored_hold, free] {
+    pub struct ProlongHoldScript = prolong_hold [enter, tell, lock, kept_cells, pool, hold_fields, stored_hold, free] {
         id: HoldIdTail,
         visitor: [u8; 32],
         plan: u32,
@@ -175,12 +175,12 @@ redis_scripts! {
     }
 
     /// Carries out rows of the seat outbox.
-    pub struct DeliverRowsScript = deliver_rows [enter, tell, lock, kept_cells, stored_hold, free] {
+    pub struct DeliverRowsScript = deliver_rows [enter, tell, lock, kept_cells, hold_fields, stored_hold, free] {
         [rows]: DeliveredSeatRow,
     }
 
     /// Frees overdue holds, and warns the owners of baskets that end soon.
-    pub struct SweepHoldsScript = sweep_holds [enter, tell, lock, kept_cells, pool, stored_hold, free, drop] {
+    pub struct SweepHoldsScript = sweep_holds [enter, tell, lock, kept_cells, pool, hold_fields, stored_hold, free, drop] {
         holds_max: u64,
     }
 
@@ -207,7 +207,7 @@ redis_scripts! {
     pub struct ShowSnapshotScript = show_snapshot [enter] {}
 
     /// Begins a life.
-    pub struct BeginLifeScript = begin_life [] {
+    pub struct BeginLifeScript = begin_life [hold_fields] {
         /// Whether the life may begin although no life is live.
         anew: bool,
         seats: u32,
@@ -231,7 +231,7 @@ redis_scripts! {
     }
 
     /// Writes the holds of pending orders, with their locks.
-    pub struct FillHoldScript = fill_hold [building] {
+    pub struct FillHoldScript = fill_hold [building, hold_fields] {
         [holds]: PendingOrderHold,
     }
 
@@ -258,7 +258,7 @@ redis_scripts! {
     }
 
     /// Deletes holds of a life that has ended, and the locks of these holds.
-    pub struct DeleteOldLifeScript = delete_old_life [] {
+    pub struct DeleteOldLifeScript = delete_old_life [hold_fields] {
         holds_max: u32,
     }
 }

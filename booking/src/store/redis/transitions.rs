@@ -60,7 +60,7 @@ impl InventoryStore for RedisStore {
             .run_transition(show, KeepFreedCellsScript { until_ms })
             .await?;
         check_reply(&reply, 0)?;
-        let cells = reply.item_at(2).and_then(RedisReply::as_bytes);
+        let cells = reply.field("cells").and_then(RedisReply::as_bytes);
         let mut cells = cells
             .map(packing::read_numbers)
             .map_err(|_| InventoryRefusal::Unreachable)?;
@@ -234,13 +234,15 @@ impl InventoryStore for RedisStore {
             // After a failed sweep, the next sweep frees the holds. The locks also have a time to
             // live.
             let Ok((_, reply)) = reply else { continue };
-            swept.more |= matches!(reply.item_at(2).and_then(RedisReply::as_integer), Ok(1));
-            let lapsed = reply.as_list().unwrap_or_default().iter().skip(3);
-            swept
-                .lapsed
-                .extend(lapsed.filter_map(|tail| {
-                    keys::hold_from_tail(&followed.show, tail.as_bytes().ok()?)
-                }));
+            match swept_in(&reply, &followed.show) {
+                Ok((lapsed, more)) => {
+                    swept.more |= more;
+                    swept.lapsed.extend(lapsed);
+                }
+                Err(error) => {
+                    self.inner.log_unreadable(&followed, &error);
+                }
+            }
         }
         swept
     }
@@ -328,4 +330,11 @@ impl InventoryStore for RedisStore {
     fn signals(&self) -> broadcast::Receiver<HoldSignal> {
         self.inner.signals.subscribe()
     }
+}
+
+/// Reads the answer of `sweep_holds`: the holds that lapsed, and whether more were due.
+fn swept_in(reply: &RedisReply, show: &ShowId) -> Result<(Vec<HoldId>, bool), RedisCallError> {
+    let lapsed = reply.field("lapsed")?;
+    let lapsed = lapsed.read_list(|tail| packing::hold_id(show, tail.as_bytes()?))?;
+    Ok((lapsed, reply.field("more")?.as_integer()? == 1))
 }

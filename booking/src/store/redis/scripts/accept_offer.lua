@@ -1,19 +1,23 @@
--- Turns an offer of the waitlist into a basket. The field `a` says that the basket was an offer.
-local plan, items, until_now, cells, accepted = unpack(call('HMGET', hold, 'p', 'i', 'u', 'k', 'a'))
-if not (accepted or serves('offer', made_for)) then return {'PURPOSE', at, made_for or 'basket'} end
-if stage ~= 'basket' then return {'ORDERED', at} end
+-- Turns an offer of the waitlist into a basket. The field ACCEPTED says that the basket was an
+-- offer.
+local offer = fields_of(hold_key(id), PLAN, ITEMS, LOCK_UNTIL_MS, CELLS, ACCEPTED)
+if not (offer[ACCEPTED] or serves('offer', own[PURPOSE])) then
+  return answer('PURPOSE', { purpose = own[PURPOSE] or 'basket' })
+end
+if own[STAGE] ~= 'basket' then return answer('ORDERED') end
 -- This is a repeated call: the first call accepted the offer.
-if accepted then return answer(id) end
+if offer[ACCEPTED] then return answer_hold(id) end
 -- The offer's time is over, but no sweep has freed it yet.
-if tonumber(until_now) <= now then return {'GONE', at} end
-if plan ~= meta[5] then return {'PLAN', at} end
-local all, seats, changed = have(visitor), #items / 16, {}
-if all > tonumber(limit) then return {'LIMIT', at, all - seats} end
-local locked = cells_of(items)
+if tonumber(offer[LOCK_UNTIL_MS]) <= now then return answer('GONE') end
+if offer[PLAN] ~= meta.plan then return answer('PLAN') end
+local all, seats, changed = have(visitor), #offer[ITEMS] / 16, {}
+if all > tonumber(limit) then return answer('LIMIT', { had = all - seats }) end
+local locked = cells_of(offer[ITEMS])
 local lost = regain(locked, id, lock_until_ms, changed)
-if #lost > 0 then return {'TAKEN', at, packed(lost)} end
-call('HSET', hold, 'w', 'basket', 'e', expires_ms, 'u', lock_until_ms, 'a', '1')
+if #lost > 0 then return answer('TAKEN', { cells = packed(lost) }) end
+call('HSET', hold_key(id), PURPOSE, 'basket', EXPIRES_MS, expires_ms,
+  LOCK_UNTIL_MS, lock_until_ms, ACCEPTED, '1')
 schedule(id, lock_until_ms, expires_ms, 'basket')
 renew(locked, id, lock_until_ms)
-tell(id, visitor, 'basket', changed, lock_until_ms, expires_ms, cells)
-return answer(id)
+tell(id, visitor, 'basket', changed, lock_until_ms, expires_ms, offer[CELLS])
+return answer_hold(id)

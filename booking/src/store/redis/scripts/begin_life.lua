@@ -1,26 +1,28 @@
 -- Begins a new life of a show. A repeated call gets the first answer. From then on, calls in the
 -- old life are refused. `anew` is 1 if a life may begin although none is live. `known` lists the
 -- holds that the ledger knows. An open show with any other hold stays as it is, and the call is
--- refused.
-local meta = call('HMGET', META, 'life', 'state', 'server', 'shift', 'seats', 'old')
-local server, old = identity(), meta[1]
-if old == life and meta[2] == 'building' and meta[3] == server then return {'OK', 0, meta[6]} end
+-- refused. The answer has no `old` if the show had no life before.
+local meta = fields_of(META, 'life', 'state', 'server', 'shift', 'seats', 'old')
+local server, old = identity(), meta.life
+if old == life and meta.state == 'building' and meta.server == server then
+  return named({ code = 'OK', old = meta.old ~= '' and meta.old })
+end
 if old and tonumber(old) >= tonumber(life) then
   return redis.error_reply('LIFE a newer life has begun')
 end
 local from, is_open = old and keys_of(old), false
 if old then
-  is_open = meta[2] == 'live' and meta[3] == server
-    and math.abs(server_ms() + tonumber(meta[4]) - tonumber(caller_ms)) <= tonumber(clock_off_ms_max)
+  is_open = meta.state == 'live' and meta.server == server
+    and math.abs(server_ms() + tonumber(meta.shift) - tonumber(caller_ms)) <= tonumber(clock_off_ms_max)
   if is_open then
     local known, beyond = {}, {}
     for id in each_known() do known[id] = true end
-    SEATS = tonumber(meta[5])
+    SEATS = tonumber(meta.seats)
     for _, id in ipairs(call('ZRANGE', from .. 'deadlines', 0, -1)) do
-      local items = not known[id] and call('HGET', from .. 'hold:' .. id, 'i')
+      local items = not known[id] and call('HGET', from .. 'hold:' .. id, ITEMS)
       for _, cell in ipairs(items and cells_of(items) or {}) do beyond[#beyond + 1] = cell end
     end
-    if #beyond > 0 then return {'TAKEN', 0, packed(beyond)} end
+    if #beyond > 0 then return named({ code = 'TAKEN', cells = packed(beyond) }) end
   end
 end
 if anew == '0' and not is_open then return redis.error_reply('MISSING the show is not open') end
@@ -37,4 +39,4 @@ end
 call('DEL', META)
 call('HSET', META, 'life', life, 'state', 'building', 'server', server, 'seats', seats, 'legs', legs,
   'plan', plan, 'edition', edition, 'at', '0-0', 'old', old or '')
-return {'OK', 0, old or ''}
+return named({ code = 'OK', old = old })

@@ -2,16 +2,12 @@
 -- the next life is begun from the ledger. `life`, `counter` and `sub` (the sub-counter) are the
 -- newest point of the feed that the caller has seen. If the show has reached this point, it stays
 -- open.
-local meta = call('HMGET', META, 'life', 'state', 'at')
-if meta[1] and meta[2] == 'live' then
-  local counter_now, sub_now = string.match(meta[3], '(%d+)-(%d+)')
-  local now = {tonumber(meta[1]), tonumber(counter_now), tonumber(sub_now)}
-  for n, seen in ipairs({tonumber(life), tonumber(counter), tonumber(sub)}) do
-    if now[n] > seen then break end
-    if now[n] < seen then
-      call('HSET', META, 'state', 'regressed')
-      break
-    end
-  end
+local meta = fields_of(META, 'life', 'state', 'at')
+if meta.life and meta.state == 'live' then
+  local counter_now, sub_now = read_point(meta.at)
+  local life_now, life_seen, counter_seen = tonumber(meta.life), tonumber(life), tonumber(counter)
+  local is_older = life_now < life_seen or life_now == life_seen
+    and (counter_now < counter_seen or counter_now == counter_seen and sub_now < tonumber(sub))
+  if is_older then call('HSET', META, 'state', 'regressed') end
 end
-return {'OK', 0}
+return named({ code = 'OK' })

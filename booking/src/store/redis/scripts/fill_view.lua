@@ -1,3 +1,3 @@
 -- Writes a part of a view, from an offset in bytes.
 call('SETRANGE', P .. view, offset, bytes)
-return {'OK', 0}
+return named({ code = 'OK' })

@@ -9,4 +9,4 @@ if #changed > 0 then
   local state = stood and 'waitlist' or 'gone'
   tell(WAITLIST, string.rep('\0', 32), state, changed, stood or '0', stood or '0', '0')
 end
-return {'OK', at}
+return answer('OK')

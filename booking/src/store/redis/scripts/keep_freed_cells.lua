@@ -3,7 +3,7 @@
 local ends, stood = tonumber(until_ms), call('ZSCORE', P .. 'deadlines', WAITLIST)
 if ends == 0 then
   if stood then disband() end
-  return {'OK', at, ''}
+  return answer('OK', { cells = '' })
 end
 -- Callers repeat this often, so a new deadline is stored and reported only if it is at least 3 s
 -- later.
@@ -16,4 +16,4 @@ if not stood or ends - tonumber(stood) >= 3000 then
   end
   tell(WAITLIST, string.rep('\0', 32), 'waitlist', {}, until_ms, until_ms, '0')
 end
-return {'OK', at, packed(kept_cells(until_ms))}
+return answer('OK', { cells = packed(kept_cells(until_ms)) })

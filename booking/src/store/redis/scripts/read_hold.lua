@@ -1,1 +1,1 @@
-return answer(id)
+return answer_hold(id)

@@ -1,3 +1,3 @@
 -- Reads the feed after the point with this `counter` and this `sub` (the sub-counter).
 local from = '(' .. counter .. '-' .. sub
-return {'OK', at, call('XRANGE', P .. 'feed', from, '+', 'COUNT', entries_max)}
+return answer('OK', { entries = call('XRANGE', P .. 'feed', from, '+', 'COUNT', entries_max) })

@@ -1,4 +1,5 @@
--- Reads the whole show at one point of its feed: the views, and every hold with its deadlines.
-local shape = call('HMGET', META, 'life', 'seats', 'legs', 'plan', 'edition')
-return {'OK', at, shape, call('GET', P .. 'held') or '', call('GET', P .. 'sold') or '',
-  call('GET', P .. 'blocked') or '', call('HGETALL', P .. 'kept')}
+-- Reads the whole show at one point of its feed: the views, and every hold with its summary.
+local show = fields_of(META, 'life', 'seats', 'legs', 'plan', 'edition')
+return answer('OK', { show = named(show), held = call('GET', P .. 'held') or '',
+  sold = call('GET', P .. 'sold') or '', blocked = call('GET', P .. 'blocked') or '',
+  holds = call('HGETALL', P .. 'kept') })

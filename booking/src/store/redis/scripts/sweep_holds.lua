@@ -1,21 +1,22 @@
 -- Frees overdue holds. Also frees the cells kept for the waitlist if the time for keeping them is
--- over. Warns the owners of baskets that end soon. One call handles at most `holds_max` entries.
--- Any number of processes may sweep.
-local most, lapsed = tonumber(holds_max), 0
+-- over. Warns the owners of baskets that end soon. One call handles at most `holds_max` entries,
+-- and `more` is 1 if more were due. Any number of processes may sweep.
+local most, lapsed = tonumber(holds_max), {}
 local due = call('ZRANGEBYSCORE', P .. 'deadlines', '-inf', now, 'LIMIT', 0, most + 1)
-local out = {'OK', 0, #due > most and 1 or 0}
-for i = 1, math.min(#due, most) do
-  if due[i] == WAITLIST then
+local more = #due > most and 1 or 0
+for n, id in ipairs(due) do
+  if n > most then break end
+  if id == WAITLIST then
     disband()
-  elseif drop(due[i], 'lapsed') then
-    lapsed = lapsed + 1
-    out[#out + 1] = due[i]
+  elseif drop(id, 'lapsed') then
+    lapsed[#lapsed + 1] = id
   end
 end
-for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'short', '-inf', now, 'LIMIT', 0, most - lapsed)) do
+for _, id in ipairs(call('ZRANGEBYSCORE', P .. 'short', '-inf', now, 'LIMIT', 0, most - #lapsed)) do
   call('ZREM', P .. 'short', id)
-  local hold = call('HMGET', P .. 'hold:' .. id, 'v', 'u', 'e', 'k')
-  if hold[1] then tell(id, hold[1], 'short', {}, hold[2], hold[3], hold[4]) end
+  local hold = fields_of(hold_key(id), VISITOR, LOCK_UNTIL_MS, EXPIRES_MS, CELLS)
+  if hold[VISITOR] then
+    tell(id, hold[VISITOR], 'short', {}, hold[LOCK_UNTIL_MS], hold[EXPIRES_MS], hold[CELLS])
+  end
 end
-out[2] = at
-return out
+return answer('OK', { more = more, lapsed = lapsed })

@@ -29,6 +29,18 @@ local function cells_of(items)
   return cells
 end
 
+-- Reads a point of the feed. Returns the counter and the sub-counter.
+local function read_point(text)
+  local counter, sub = string.match(text, '^(%d+)-(%d+)$')
+  return tonumber(counter), tonumber(sub)
+end
+
+-- Returns the summary of a hold for snapshots and the feed: the state, the lock deadline, the
+-- visitor's deadline and the number of cells. `read_summary` in packing.rs reads it.
+local function hold_summary(state, lock_until_ms, expires_ms, cells)
+  return state .. ',' .. lock_until_ms .. ',' .. expires_ms .. ',' .. cells
+end
+
 local function packed(numbers)
   local out = {}
   for i, number in ipairs(numbers) do out[i] = struct.pack('<I4', number) end

@@ -3,7 +3,7 @@ local function drop(id, why)
   local hold = forget(id)
   if not hold then return false end
   local changed = {}
-  give_back(unlock(cells_of(hold[2]), id), changed)
-  tell(id, hold[1], why, changed, '0', hold[3], '0')
+  give_back(unlock(cells_of(hold[ITEMS]), id), changed)
+  tell(id, hold[VISITOR], why, changed, '0', hold[EXPIRES_MS], '0')
   return true
 end

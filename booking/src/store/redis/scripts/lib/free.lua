@@ -22,14 +22,14 @@ local function renew(cells, id, lock_until)
   end
 end
 
--- Deletes a hold, but not its locks. Returns its visitor, items and deadline.
+-- Deletes a hold, but not its locks. Returns its visitor, items and deadline, or nil if there is no
+-- such hold.
 local function forget(id)
-  local key = P .. 'hold:' .. id
-  local hold = call('HMGET', key, 'v', 'i', 'e')
+  local hold = fields_of(hold_key(id), VISITOR, ITEMS, EXPIRES_MS)
   call('ZREM', P .. 'deadlines', id)
   call('ZREM', P .. 'short', id)
-  if not hold[1] then return nil end
-  call('DEL', key)
-  count('has', hold[1], -#hold[2] / 16)
+  if not hold[VISITOR] then return nil end
+  call('DEL', hold_key(id))
+  count('has', hold[VISITOR], -#hold[ITEMS] / 16)
   return hold
 end

@@ -1,4 +1,4 @@
--- Reads and writes a stored hold and its visitor's counts.
+-- Counts a visitor's seats, schedules a hold's deadlines, and answers with a hold.
 
 -- Adds to a visitor's count. Deletes a count of 0 to save memory.
 local function count(which, visitor, by)
@@ -19,14 +19,18 @@ local function schedule(id, lock_until, expires, stage)
   end
 end
 
--- Returns whether a hold's purpose is in a list of purposes. Older versions stored holds without a
--- purpose. Those holds are baskets.
-local function serves(purposes, made_for)
-  return string.find(',' .. purposes .. ',', ',' .. (made_for or 'basket') .. ',', 1, true) ~= nil
+-- Returns whether a hold's purpose is in a list of purposes. A hold without a purpose is a basket.
+local function serves(purposes, purpose)
+  return string.find(',' .. purposes .. ',', ',' .. (purpose or 'basket') .. ',', 1, true) ~= nil
 end
 
--- Answers with the hold as it is.
-local function answer(id)
-  local hold = call('HMGET', P .. 'hold:' .. id, 'v', 'r', 'i', 'p', 'n', 'e', 'u', 'x', 's', 'w', 't')
-  return {'OK', at, hold}
+-- Answers with the hold as it is. A hold of an older version has no purpose and no terms.
+local function answer_hold(id)
+  local hold = fields_of(hold_key(id), VISITOR, ROOM, ITEMS, PLAN, SIDE_BY_SIDE, EXPIRES_MS,
+    LOCK_UNTIL_MS, EXTENSIONS, STAGE, PURPOSE, TERMS)
+  return answer('OK', { hold = named({ visitor = hold[VISITOR], room = hold[ROOM],
+    items = hold[ITEMS], plan = hold[PLAN], side_by_side = hold[SIDE_BY_SIDE],
+    expires_ms = hold[EXPIRES_MS], lock_until_ms = hold[LOCK_UNTIL_MS],
+    extensions = hold[EXTENSIONS], stage = hold[STAGE], purpose = hold[PURPOSE],
+    terms = hold[TERMS] }) })
 end

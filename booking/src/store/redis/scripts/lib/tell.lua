@@ -8,9 +8,9 @@ local FEED_MS = '86400000'
 -- state, the lock deadline, the visitor's deadline and the number of cells, separated by commas.
 -- After a semicolon come the changed cells, 4 bytes each.
 local function tell(id, visitor, state, changed, lock_until, expires, cells)
-  local counter, sub = string.match(at, '(%d+)-(%d+)')
+  local counter, sub = read_point(at)
   if #changed > 0 then at = (counter + 1) .. '-0' else at = counter .. '-' .. (sub + 1) end
-  local short = state .. ',' .. lock_until .. ',' .. expires .. ',' .. cells
+  local short = hold_summary(state, lock_until, expires, cells)
   call('XADD', P .. 'feed', 'MAXLEN', '~', '8192', at, 'd', id .. visitor .. short .. ';' .. table.concat(changed))
   call('PEXPIRE', P .. 'feed', FEED_MS)
   call('HSET', META, 'at', at)

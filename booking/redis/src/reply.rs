@@ -5,9 +5,12 @@ use redis::Value;
 
 use crate::RedisCallError;
 
-/// A reply of Redis.
+/// A reply of Redis. What a list has at a certain place can be read only in this file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RedisReply {
+pub struct RedisReply(ReplyValue);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum ReplyValue {
     /// No value.
     Nil,
     /// A number.
@@ -20,16 +23,16 @@ pub enum RedisReply {
 
 impl RedisReply {
     pub(crate) fn from_value(value: Value) -> Result<Self, RedisCallError> {
-        Ok(match value {
-            Value::Nil => Self::Nil,
-            Value::Int(number) => Self::Int(number),
-            Value::Boolean(yes) => Self::Int(yes.into()),
-            Value::BulkString(bytes) => Self::Bytes(bytes),
+        let value = match value {
+            Value::Nil => ReplyValue::Nil,
+            Value::Int(number) => ReplyValue::Int(number),
+            Value::Boolean(yes) => ReplyValue::Int(yes.into()),
+            Value::BulkString(bytes) => ReplyValue::Bytes(bytes),
             Value::SimpleString(text) | Value::VerbatimString { text, .. } => {
-                Self::Bytes(text.into_bytes())
+                ReplyValue::Bytes(text.into_bytes())
             }
-            Value::Okay => Self::Bytes(b"OK".to_vec()),
-            Value::Double(number) => Self::Bytes(number.to_string().into_bytes()),
+            Value::Okay => ReplyValue::Bytes(b"OK".to_vec()),
+            Value::Double(number) => ReplyValue::Bytes(number.to_string().into_bytes()),
             Value::Array(values) | Value::Set(values) => Self::list_of(values)?,
             Value::Map(pairs) => {
                 Self::list_of(pairs.into_iter().flat_map(|(key, value)| [key, value]))?
@@ -38,27 +41,19 @@ impl RedisReply {
                 return Err(redis::RedisError::from(error).into());
             }
             other => return Err(RedisCallError::Wrong(format!("Redis answered {other:?}"))),
-        })
+        };
+        Ok(Self(value))
     }
 
-    fn list_of(values: impl IntoIterator<Item = Value>) -> Result<Self, RedisCallError> {
+    fn list_of(values: impl IntoIterator<Item = Value>) -> Result<ReplyValue, RedisCallError> {
         let replies: Result<Vec<_>, _> = values.into_iter().map(Self::from_value).collect();
-        replies.map(Self::List)
-    }
-
-    /// Returns whether the reply has no value.
-    #[must_use]
-    pub fn is_nil(&self) -> bool {
-        *self == Self::Nil
+        replies.map(ReplyValue::List)
     }
 
     /// Returns the reply, or `None` if it has no value.
     #[must_use]
     pub fn present(&self) -> Option<&Self> {
-        match self {
-            Self::Nil => None,
-            _ => Some(self),
-        }
+        (self.0 != ReplyValue::Nil).then_some(self)
     }
 
     /// Returns the value of a field of an answer with names. Such are the answers that scripts make
@@ -69,7 +64,8 @@ impl RedisReply {
     pub fn field(&self, name: impl AsRef<[u8]>) -> Result<&RedisReply, RedisCallError> {
         let name = name.as_ref();
         let mut pairs = self.pairs()?;
-        let found = pairs.find(|(key, _)| matches!(key, Self::Bytes(bytes) if bytes == name));
+        let found =
+            pairs.find(|(key, _)| matches!(&key.0, ReplyValue::Bytes(bytes) if bytes == name));
         found.map(|(_, value)| value).ok_or_else(|| {
             let name = String::from_utf8_lossy(name);
             RedisCallError::Wrong(format!("Redis answered without \"{name}\""))
@@ -131,13 +127,13 @@ impl RedisReply {
     /// # Errors
     /// `Wrong` where the reply is not a number.
     pub fn as_integer(&self) -> Result<i64, RedisCallError> {
-        match self {
-            Self::Int(number) => Ok(*number),
-            Self::Bytes(bytes) => std::str::from_utf8(bytes)
+        match &self.0 {
+            ReplyValue::Int(number) => Ok(*number),
+            ReplyValue::Bytes(bytes) => std::str::from_utf8(bytes)
                 .ok()
                 .and_then(|text| text.parse().ok())
                 .ok_or_else(|| self.unexpected_reply("a number")),
-            Self::Nil | Self::List(_) => Err(self.unexpected_reply("a number")),
+            ReplyValue::Nil | ReplyValue::List(_) => Err(self.unexpected_reply("a number")),
         }
     }
 
@@ -154,8 +150,8 @@ impl RedisReply {
     /// # Errors
     /// `Wrong` where the reply is not bytes.
     pub fn as_bytes(&self) -> Result<&[u8], RedisCallError> {
-        match self {
-            Self::Bytes(bytes) => Ok(bytes),
+        match &self.0 {
+            ReplyValue::Bytes(bytes) => Ok(bytes),
             _ => Err(self.unexpected_reply("bytes")),
         }
     }
@@ -169,32 +165,19 @@ impl RedisReply {
     }
 
     /// Returns the replies of a list.
-    ///
-    /// # Errors
-    /// `Wrong` where the reply is not a list.
-    pub fn as_list(&self) -> Result<&[RedisReply], RedisCallError> {
-        match self {
-            Self::List(replies) => Ok(replies),
+    fn as_list(&self) -> Result<&[RedisReply], RedisCallError> {
+        match &self.0 {
+            ReplyValue::List(replies) => Ok(replies),
             _ => Err(self.unexpected_reply("a list")),
         }
     }
 
-    /// Returns the reply at an index of a list.
-    ///
-    /// # Errors
-    /// `Wrong` where the list has no such index.
-    pub fn item_at(&self, index: usize) -> Result<&RedisReply, RedisCallError> {
-        self.as_list()?.get(index).ok_or_else(|| {
-            RedisCallError::Wrong(format!("Redis answered fewer than {} parts", index + 1))
-        })
-    }
-
     fn unexpected_reply(&self, expected: &str) -> RedisCallError {
-        let shape = match self {
-            Self::Nil => "nothing",
-            Self::Int(_) => "a number",
-            Self::Bytes(_) => "bytes",
-            Self::List(_) => "a list",
+        let shape = match &self.0 {
+            ReplyValue::Nil => "nothing",
+            ReplyValue::Int(_) => "a number",
+            ReplyValue::Bytes(_) => "bytes",
+            ReplyValue::List(_) => "a list",
         };
         RedisCallError::Wrong(format!("Redis answered {shape} instead of {expected}"))
     }

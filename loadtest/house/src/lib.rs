@@ -5,5 +5,6 @@ pub mod figures;
 pub mod imports;
 pub mod lengths;
 pub mod manifests;
+pub mod positions;
 pub mod source;
 pub mod workspace;

@@ -1,5 +1,6 @@
 //! Checks the structure of the workspace. Modules must not import each other in a circle. A crate
-//! must depend only on crates below it. A package must be named only in its home.
+//! must depend only on crates below it. A package must be named only in its home. Results of Redis
+//! must be read by names.
 //!
 //! `known-exceptions.toml` lists the files and modules that break a rule and are still allowed to.
 //! If one of them no longer breaks its rule, the test fails until it is removed from the list.
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 use fairgate_house::circles::find_circles;
 use fairgate_house::imports::ModuleTree;
 use fairgate_house::manifests::CrateManifest;
+use fairgate_house::positions::{lua_lines_with_places, rust_lines_with_places};
 use fairgate_house::workspace::{WorkspaceFiles, read_crates};
 use toml::{Table, Value};
 
@@ -242,6 +244,10 @@ const TOP_MODULES: &[&str] = &[
     "service",
 ];
 
+/// The files that read results of Redis by their place in a list. `replies.lua` does it for all
+/// scripts: it knows what Redis itself answers to `HMGET`, `HGETALL` and `TIME`.
+const PLACES_READ_IN: &[&str] = &["booking/redis/src/replies.lua"];
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -317,6 +323,7 @@ fn the_sources_keep_all_rules() {
     check_pure_crates(&trees, &mut breaches);
     check_package_homes(&trees, &mut breaches);
     check_bookings_port(&trees, &mut breaches);
+    check_places(&workspace, &mut breaches);
     breaches.assert_none();
 }
 
@@ -445,6 +452,29 @@ fn check_bookings_port(trees: &ModuleTrees, breaches: &mut HouseBreaches) {
         .collect();
     let rule = "the gateway names booking's outer crate only at its port";
     breaches.compare("booking's port", rule, &named);
+}
+
+fn check_places(workspace: &WorkspaceFiles, breaches: &mut HouseBreaches) {
+    let text_of = |path: &str| workspace.text_of(path).expect("the file can be read");
+    let scripts = workspace.files.iter().filter(|path| path.ends_with(".lua"));
+    let scripts = scripts.map(|path| (path.as_str(), lua_lines_with_places(&text_of(path))));
+    let stores = workspace.product.iter().map(|file| file.path.as_str());
+    let stores = stores.filter(|path| path.contains("/store/redis/"));
+    let stores = stores.map(|path| {
+        let lines = rust_lines_with_places(&text_of(path)).expect("it is Rust");
+        (path, lines)
+    });
+    let (found, homes): (Vec<_>, Vec<_>) = scripts
+        .chain(stores)
+        .filter(|(_, lines)| !lines.is_empty())
+        .partition(|(path, _)| !PLACES_READ_IN.contains(path));
+    assert_eq!(homes.len(), PLACES_READ_IN.len(), "a home reads no place");
+    let mut places = BTreeSet::new();
+    for (path, lines) in found {
+        places.extend(lines.into_iter().map(|line| format!("{path}:{line}")));
+    }
+    let rule = "results of Redis are read by names, and scripts answer with names";
+    breaches.compare("places", rule, &places);
 }
 
 fn is_in_home(path: &str, homes: &[&str]) -> bool {

@@ -10,7 +10,7 @@ use axum::routing::get;
 use axum::{Extension, Router};
 use fairgate_base::process::connection::ConnectionHandle;
 use fairgate_base::process::connections::ConnectionLimits;
-use fairgate_base::process::serve;
+use fairgate_base::process::serve::{self, EndSignals};
 use gateway::push::client_wire::{ClientWire, WireEvent, with_limits};
 use gateway::push::ending::SocketEnd;
 use gateway::push::frame::SharedFrame;
@@ -33,7 +33,11 @@ pub async fn run(listener: TcpListener) {
     let (_open, closing) = watch::channel(false);
     let router = Router::new().route("/", get(open));
     let limits = ConnectionLimits::of_process(false);
-    serve::run(listener, router, closing, Duration::ZERO, limits).await;
+    let end = EndSignals {
+        leaving: closing.clone(),
+        closing,
+    };
+    serve::run(listener, router, end, Duration::ZERO, limits).await;
 }
 
 async fn open(connection: Extension<ConnectionHandle>, upgrade: WebSocketUpgrade) -> Response {

@@ -1,6 +1,7 @@
 //! Builds the parts of the gateway, starts its loops, and stops them again in order.
 
 mod handles;
+mod ports;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +15,7 @@ use fairgate_base::http::Problem;
 use fairgate_base::process::connections::ConnectionLimits;
 use fairgate_base::process::data::DataLock;
 use fairgate_base::process::leases::{ProcessLeases, ProcessStoreKind};
+use fairgate_base::process::serve::EndSignals;
 use fairgate_base::process::warning_log::log_warnings;
 use fairgate_base::process::{recorder, serve, until_ended};
 use fairgate_databases::Installation;
@@ -21,7 +23,6 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use rand::{Rng, RngExt};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
 
 use crate::challenge::ChallengeProviders;
 use crate::clockwork;
@@ -41,9 +42,13 @@ use crate::store::redis::RedisRoomStore;
 use crate::store::{MemoryRoomStore, RoomStore};
 use crate::upstream::health::BookingHealth;
 use crate::upstream::{BookingCore, BookingDependencies};
+use ports::ServedPorts;
 
 /// How long sockets may take to end while the process drains.
 const SOCKETS_DRAIN_MAX: Duration = Duration::from_secs(5);
+/// How long a gateway behind a proxy serves on after it was asked to end, if no setting says
+/// otherwise. The proxies of the samples ask twice a second whether a gateway is ready.
+const DRAIN_NOTICE_BEHIND_PROXY: Duration = Duration::from_secs(2);
 const EVICT_EVERY: Duration = Duration::from_secs(60);
 const UPKEEP_EVERY: Duration = Duration::from_secs(5);
 
@@ -56,6 +61,11 @@ pub struct GatewayApp {
     operators: Option<(TcpListener, Router)>,
     rooms: RoomRegistry,
     hubs: RoomSocketHubs,
+    /// Says that the process was asked to end.
+    leave: watch::Sender<bool>,
+    /// How long the process serves as before after that.
+    notice: Duration,
+    /// Ends the loops and the sockets.
     stop: watch::Sender<bool>,
     leases: Option<ProcessLeases>,
     installation: Installation,
@@ -78,11 +88,6 @@ impl GatewayApp {
         F: Future<Output = anyhow::Result<Arc<dyn BookingCore>>>,
     {
         let (installation, lock) = open::open_installation(&config.stores, &config.data).await?;
-        let listener = serve::listen(config.listen, "FAIRGATE_LISTEN").await?;
-        let operators = match config.ops.listen {
-            Some(address) => Some(serve::listen(address, "FAIRGATE_OPS_LISTEN").await?),
-            None => None,
-        };
         let ledger = RoomLedger::open(installation.clone())
             .await
             .context("the ledger cannot be used")?;
@@ -94,6 +99,7 @@ impl GatewayApp {
         let leases = open::process_leases(&installation, &kept_stores).await?;
         let load = ProcessLoad::default();
         let (stop, stopping) = watch::channel(false);
+        let leave = watch::Sender::new(false);
         let parts = RoomParts {
             config,
             installation: &installation,
@@ -112,6 +118,7 @@ impl GatewayApp {
             metrics: &metrics,
             load: &load,
             providers: &providers,
+            leave: &leave,
         };
         let handles = handles::gateway_handles(config, &shared, secret);
         let ops = handles.ops.clone();
@@ -124,14 +131,23 @@ impl GatewayApp {
             handles.searches.clone(),
             metrics,
         );
+        // A gateway that is still starting refuses connections, so that a proxy in front asks
+        // another gateway. So it listens once it can answer.
+        let guard = open_guard(config, &handles).await?;
+        let operators = match config.ops.listen {
+            Some(address) => Some(serve::listen(address, "FAIRGATE_OPS_LISTEN").await?),
+            None => None,
+        };
         Ok(Self {
-            listener,
+            listener: serve::listen(config.listen, "FAIRGATE_LISTEN").await?,
             router: router::build(&handles),
             operators: operators
                 .map(|listener| (listener, router::operators_port(handles.ops.clone()))),
-            guard: open_guard(config, &handles).await?,
+            guard,
             rooms: opened.rooms,
             hubs: opened.hubs,
+            leave,
+            notice: drain_notice(config),
             stop,
             leases,
             installation,
@@ -167,8 +183,10 @@ impl GatewayApp {
         self.router.clone()
     }
 
-    /// Serves until `shutdown`, then drains: `/readyz` reports that the process is draining,
-    /// sockets are asked to reconnect, running calls end, and the ledger is closed.
+    /// Serves until `shutdown`. Then `/readyz` reports that the process is draining, and the
+    /// process serves on for the notice, so that proxies stop sending visitors. Then sockets are
+    /// asked to reconnect, running calls end, and the ledger is closed. A process that lost a lease
+    /// gives no notice.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self {
             listener,
@@ -177,6 +195,8 @@ impl GatewayApp {
             operators,
             rooms: _,
             hubs,
+            leave,
+            notice,
             stop,
             leases,
             installation,
@@ -185,30 +205,25 @@ impl GatewayApp {
             _lock,
         } = self;
         let (close, closing) = watch::channel(false);
-        let mut serving = JoinSet::new();
-        let connections = if operators.is_some() {
-            connections.without_operators()
-        } else {
-            connections
+        let end = EndSignals {
+            leaving: leave.subscribe(),
+            closing,
         };
-        let (public_max, guard_max) = if guard.is_some() {
-            connections.of_two_ports()
-        } else {
-            (connections, connections)
+        let ports = ServedPorts {
+            public: (listener, router),
+            guard,
+            operators,
         };
-        let operators_max = ConnectionLimits::of_operators();
-        let ports = [
-            Some((listener, router, public_max)),
-            guard.map(|(listener, router)| (listener, router, guard_max)),
-            operators.map(|(listener, router)| (listener, router, operators_max)),
-        ];
-        for (listener, router, limits) in ports.into_iter().flatten() {
-            let closing = closing.clone();
-            let port = serve::run(listener, router, closing, calls_drain_max, limits);
-            serving.spawn(port);
-        }
+        let mut serving = ports.serve(connections, &end, calls_drain_max);
+        let shutdown = async {
+            shutdown.await;
+            tracing::info!(notice_s = notice.as_secs(), "not ready: this process ends");
+            leave.send_replace(true);
+            tokio::time::sleep(notice).await;
+        };
         until_ended(shutdown, leases.as_ref()).await;
         tracing::info!("draining");
+        leave.send_replace(true);
         stop.send_replace(true);
         let sockets_max = SOCKETS_DRAIN_MAX.min(calls_drain_max);
         drain_sockets(|| hubs.listener_count(), sockets_max).await;
@@ -223,6 +238,17 @@ impl GatewayApp {
         }
         open::close_installation(&installation).await;
     }
+}
+
+/// Returns how long a process that was asked to end serves as before. Only a proxy in front needs
+/// the notice.
+fn drain_notice(config: &GatewayConfig) -> Duration {
+    let usual = if config.trusted_hops > 0 {
+        DRAIN_NOTICE_BEHIND_PROXY
+    } else {
+        Duration::ZERO
+    };
+    config.drain.notice.unwrap_or(usual)
 }
 
 /// Opens the port of a guarded shop, if there is one that this gateway forwards to.

@@ -112,6 +112,7 @@ const KNOBS: &[&str] = &[
     "guard_listen",
     "guard_fail",
     "ops_listen",
+    "drain_notice_s",
     "drain_s",
 ];
 

@@ -9,7 +9,7 @@ use fairgate_base::config::BadConfig;
 use fairgate_base::process::connections::ConnectionLimits;
 use fairgate_base::process::data::DataLock;
 use fairgate_base::process::leases::{ProcessLeases, ProcessStoreKind};
-use fairgate_base::process::serve::ListenError;
+use fairgate_base::process::serve::{EndSignals, ListenError};
 use fairgate_base::process::warning_log::log_warnings;
 use fairgate_base::process::{recorder, serve, until_ended};
 use fairgate_databases::Installation;
@@ -176,15 +176,18 @@ impl BookingService {
         let ports = [Some(public), operators].into_iter().flatten();
         let serving: Vec<_> = ports
             .map(|(listener, router, limits)| {
-                let (closing, calls_drain_max) = (closing.clone(), config.drain.calls);
-                let serving = serve::run(listener, router, closing, calls_drain_max, limits);
+                let end = EndSignals {
+                    leaving: stop.subscribe(),
+                    closing: closing.clone(),
+                };
+                let serving = serve::run(listener, router, end, config.drain.calls, limits);
                 tokio::spawn(serving)
             })
             .collect();
         until_ended(shutdown, leases.as_ref()).await;
         tracing::info!("draining");
         stop.send_replace(true);
-        tokio::time::sleep(DRAIN_NOTICE).await;
+        tokio::time::sleep(config.drain.notice.unwrap_or(DRAIN_NOTICE)).await;
         close.send_replace(true);
         for port in serving {
             if port.await.is_err() {

@@ -52,6 +52,7 @@ fn a_setting_that_cannot_be_used_is_named_with_what_to_do() {
         ("a Redis without a database", "REDIS_URL", "redis://ana:SECRET@cache", "set FAIRGATE_DATABASE_URL"),
         ("a database without a Redis", "DATABASE_URL", "postgres://ana:SECRET@db/sale", "set FAIRGATE_REDIS_URL"),
         ("a drain that is too long", "DRAIN_S", "9000", "from 0 to 600"),
+        ("a notice that is too long", "DRAIN_NOTICE_S", "9000", "from 0 to 600"),
         ("a typing error", "REDISURL", "redis://ana:SECRET@cache", "FAIRGATE_REDIS_URL"),
         ("levels that are none", "LOG", "a=b=c", "warn,gateway=debug"),
         ("an unknown format", "LOG_FORMAT", "xml", "text or json"),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use metrics_exporter_prometheus::PrometheusHandle;
+use tokio::sync::watch;
 
 use crate::challenge::{ChallengeProviders, WaitTickets, WorkChallenger};
 use crate::config::GatewayConfig;
@@ -43,6 +44,7 @@ pub(super) struct SharedParts<'a> {
     pub metrics: &'a PrometheusHandle,
     pub load: &'a ProcessLoad,
     pub providers: &'a ChallengeProviders,
+    pub leave: &'a watch::Sender<bool>,
 }
 
 /// Builds the handles that the routes use. Also starts the tasks that tell visitors about their own
@@ -57,6 +59,7 @@ pub(super) fn gateway_handles(
         metrics,
         load,
         providers,
+        leave,
     } = *shared;
     let web = WebRequestPolicy::new(config.web_settings());
     let (per_s, burst) = (config.searches_per_s, config.searches_burst);
@@ -94,6 +97,7 @@ pub(super) fn gateway_handles(
             ),
             personal: personal.clone(),
             limit: SocketLimit::new(config.sockets, config.guard.is_some()),
+            leaving: leave.subscribe(),
         },
         promoter: PromoterControls {
             rooms: rooms.clone(),
@@ -115,6 +119,7 @@ pub(super) fn gateway_handles(
             warnings: config.warnings(),
             keys: config.keys.roles(),
             has_own_port: config.ops.listen.is_some(),
+            leaving: leave.subscribe(),
         },
         on_sales: OnSales::new(rooms.clone()),
         door: BookingDoor {

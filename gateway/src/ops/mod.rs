@@ -6,6 +6,7 @@ mod readiness;
 
 use fairgate_base::http::keys::RoleKeys;
 use metrics_exporter_prometheus::PrometheusHandle;
+use tokio::sync::watch;
 
 use crate::challenge::ChallengeProviders;
 use crate::follow::RoomFollower;
@@ -38,4 +39,6 @@ pub struct GatewayOpsRoutes {
     pub keys: RoleKeys,
     /// Whether operators have a port of their own. The public port then has no metrics.
     pub has_own_port: bool,
+    /// Whether this process was asked to end. It is then no longer ready.
+    pub leaving: watch::Receiver<bool>,
 }

@@ -17,7 +17,7 @@ impl GatewayOpsRoutes {
     /// these three are therefore only warnings, and load balancers still send visitors here.
     pub async fn readiness(&self) -> Readiness {
         let mut reasons = Vec::new();
-        if *self.rooms.stopping().borrow() {
+        if *self.leaving.borrow() {
             reasons.push("this process is draining".to_owned());
         }
         Readiness {
@@ -28,8 +28,10 @@ impl GatewayOpsRoutes {
 
     /// Returns everything that an operator should put right, one sentence each.
     pub async fn troubles(&self) -> Vec<String> {
-        let mut troubles: Vec<String> = self.ledger_trouble().await.into_iter().collect();
-        let core = self.rooms.core().condition().await;
+        // Ledger and booking are asked at the same time, so that a proxy gets its answer in time.
+        // Without an answer, it would send no visitors here.
+        let (ledger, core) = tokio::join!(self.ledger_trouble(), self.rooms.core().condition());
+        let mut troubles: Vec<String> = ledger.into_iter().collect();
         troubles.extend(core.reasons.into_iter().chain(core.warnings));
         troubles.extend(self.warnings.iter().cloned());
         troubles.extend(self.rooms.warnings());

@@ -28,7 +28,7 @@ const MESSAGE_BYTES_MAX: usize = 4096;
 /// The live socket
 #[utoipa::path(get, path = "/v1/rooms/{room}/live", tag = "lobby", params(("room" = String, Path,)),
     responses((status = 101), (status = 401, description = "place_required, place_invalid"), (status = 403, description = "origin_refused"),
-        (status = 503, description = "too_many_sockets")))]
+        (status = 503, description = "too_many_sockets, restarting")))]
 pub(crate) async fn live(
     State(push): State<LiveSockets>,
     Path(id): Path<String>,
@@ -58,6 +58,9 @@ pub(crate) async fn live(
             "This connection cannot carry a WebSocket. Your place is kept. Poll the place instead.",
         )
     })?;
+    if *push.leaving.borrow() {
+        return Err(restarting());
+    }
     let permit = push.limit.acquire()?;
     let upgrade = with_limits(upgrade.protocols(["fairgate.v1"]), MESSAGE_BYTES_MAX);
     let presented = Arc::new(PresentedPlace::from(&place));
@@ -84,6 +87,15 @@ impl From<TooManySockets> for Problem {
         )
         .retry_after(wait_s)
     }
+}
+
+/// Refuses a socket that the end of this process would soon cut. A proxy asks another gateway.
+fn restarting() -> Problem {
+    Problem::new(
+        ProblemCode::Restarting,
+        "This server is about to end, so it opens no live connection. Your place is kept: try the connection again in a second, or poll the place.",
+    )
+    .retry_after(1)
 }
 
 /// Returns the place in `Sec-WebSocket-Protocol: fairgate.v1, place.<jwt>`.

@@ -21,6 +21,8 @@ pub mod socket_cadence;
 pub mod standing;
 pub mod waitlist_offers;
 
+use tokio::sync::watch;
+
 use crate::personal::PersonalEventHub;
 use crate::room::RoomRegistry;
 use crate::web::WebRequestPolicy;
@@ -43,4 +45,6 @@ pub struct LiveSockets {
     pub personal: PersonalEventHub,
     /// Limits how many sockets are open.
     pub limit: SocketLimit,
+    /// Whether this process was asked to end. It then opens no more sockets.
+    pub leaving: watch::Receiver<bool>,
 }

@@ -75,6 +75,7 @@ fn bad_settings() -> Vec<(&'static str, String, String, &'static str)> {
         ("a booking without a scheme", "BOOKING_URL", "b1:8090", "http://"),
         ("no rate", "JOINS_PER_S", "0", "above 0"),
         ("a drain that is too long", "DRAIN_S", "9000", "from 0 to 600"),
+        ("a notice that is too long", "DRAIN_NOTICE_S", "9000", "from 0 to 600"),
         ("a typing error", "TRUSTED_HOP", "1", "TRUSTED_HOPS"),
         ("levels that are none", "LOG", "a=b=c", "warn,gateway=debug"),
         ("an unknown format", "LOG_FORMAT", "xml", "text or json"),

@@ -197,6 +197,7 @@ problem_codes! {
         LineUnavailable "line_unavailable": "The line is not answering",
         PaymentProviderUnreachable "payment_provider_unreachable": "The payment could not be prepared",
         PaymentsNotConfigured "payments_not_configured": "Payments are not set up here",
+        Restarting "restarting": "This server is about to end",
         SeatsNotReady "seats_not_ready": "The seats are being read",
         SeatsUnreachable "seats_unreachable": "The seats cannot be reached",
         TooManyConnections "too_many_connections": "This server takes no more connections now",

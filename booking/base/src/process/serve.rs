@@ -32,9 +32,7 @@ const HEADERS_MAX: Duration = Duration::from_secs(10);
 /// The pause after a failed accept. The usual cause of a failure is that the process has too many
 /// open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// A draining process still answers new calls for this long. Each answer tells the client not to
-/// use its connection again. Otherwise a client could send a call on a connection that is closed at
-/// the same moment.
+/// A draining process still answers new calls for this long.
 const LAST_CALLS: Duration = Duration::from_millis(300);
 /// After [`LAST_CALLS`], a draining process waits at most this long for the first call on an unused
 /// connection.
@@ -74,13 +72,24 @@ pub async fn listen(
     })
 }
 
-/// Accepts connections until `closing`, then waits at most `calls_drain_max` for calls in flight. A
-/// draining process goes on accepting for `LAST_CALLS`, so that `/readyz` can tell new connections
-/// to go elsewhere.
+/// How the process ends, in two steps.
+#[derive(Debug, Clone)]
+pub struct EndSignals {
+    /// The process is about to end. From now on, each answer tells the client not to use its
+    /// connection again. Otherwise a client could send a call on a connection that is closed at the
+    /// same moment.
+    pub leaving: watch::Receiver<bool>,
+    /// The process accepts no more connections.
+    pub closing: watch::Receiver<bool>,
+}
+
+/// Accepts connections until `end.closing`, then waits at most `calls_drain_max` for calls in
+/// flight. A draining process goes on accepting for `LAST_CALLS`, so that `/readyz` can tell new
+/// connections to go elsewhere.
 pub async fn run(
     listener: TcpListener,
     router: Router,
-    closing: watch::Receiver<bool>,
+    end: EndSignals,
     calls_drain_max: Duration,
     limits: ConnectionLimits,
 ) {
@@ -93,7 +102,7 @@ pub async fn run(
             Err(refusal) => return refuse(stream, peer.ip(), refusal, &refusals),
         };
         let stream = ClientStream::new(stream, Some(permit));
-        let connection = serve_connection(stream, peer, router.clone(), closing.clone());
+        let connection = serve_connection(stream, peer, router.clone(), end.clone());
         let alive = alive.clone();
         tokio::spawn(async move {
             connection.await;
@@ -101,7 +110,7 @@ pub async fn run(
         });
     };
     let mut last_calls = std::pin::pin!({
-        let mut closing = closing.clone();
+        let mut closing = end.closing.clone();
         async move {
             stopped(&mut closing).await;
             sleep(LAST_CALLS).await;
@@ -173,26 +182,25 @@ fn refusal_detail(refusal: ConnectionRefusal) -> &'static str {
     }
 }
 
-async fn serve_connection(
-    stream: ClientStream,
-    peer: SocketAddr,
-    router: Router,
-    mut closing: watch::Receiver<bool>,
-) {
+async fn serve_connection(stream: ClientStream, peer: SocketAddr, router: Router, end: EndSignals) {
+    let EndSignals {
+        leaving,
+        mut closing,
+    } = end;
     let handle = stream.connection();
     let called = Arc::new(AtomicBool::new(false));
     let service = {
-        let (called, closing) = (Arc::clone(&called), closing.clone());
+        let called = Arc::clone(&called);
         service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
             called.store(true, Ordering::Relaxed);
             request.extensions_mut().insert(ConnectInfo(peer));
             request.extensions_mut().insert(handle.clone());
             let request = request.map(|body| handle.watch_body(body));
             let answer = router.clone().oneshot(request);
-            let closing = closing.clone();
+            let leaving = leaving.clone();
             async move {
                 answer.await.map(|mut answer| {
-                    if *closing.borrow() {
+                    if *leaving.borrow() {
                         mark_last_answer(&mut answer);
                     }
                     answer
@@ -272,7 +280,11 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let (close, closing) = watch::channel(false);
-        let ended = tokio::spawn(run(listener, router, closing, drain, limits));
+        let end = EndSignals {
+            leaving: closing.clone(),
+            closing,
+        };
+        let ended = tokio::spawn(run(listener, router, end, drain, limits));
         Served {
             address,
             close,

@@ -5,7 +5,10 @@ mod cross_origin;
 mod foreign_shop;
 mod passes;
 mod proxies;
+mod proxy_visitor;
+mod retries;
 mod reverse_proxy;
+mod rolls;
 #[path = "../support/mod.rs"]
 mod support;
 mod verify;

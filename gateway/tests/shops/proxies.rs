@@ -1,25 +1,21 @@
-//! Tests the samples in gateway/proxies with the real programs. A thousand visitors on a thousand
-//! networks join through each program, sockets are upgraded, and a foreign shop is guarded.
+//! Tests the samples in gateway/proxies with the real programs. The second gateway of each sample
+//! is dead. A thousand visitors on a thousand networks join through each program and open their
+//! sockets, and a foreign shop is guarded.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use fairgate_servers::actors::{PATIENCE, TestAnswer, coming_back, text, until_within};
-use fairgate_servers::{FrontProxy, FrontProxyKind, FrontProxyTargets};
+use fairgate_servers::actors::{PATIENCE, TestAnswer, text, until_within};
+use fairgate_servers::{FrontProxy, FrontProxyKind, FrontProxyTargets, free_port};
 use futures_util::{StreamExt, TryStreamExt};
-use reqwest::{Method, RequestBuilder};
+use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::time::timeout;
-use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::protocol::Role;
 
 use crate::foreign_shop::ForeignShop;
 use crate::passes::cookie_of;
+use crate::proxy_visitor::{ProxyVisitor as Visitor, ROOM, SALE, SHOP, VisitorSocket};
 use crate::support::{Gateway, PROMOTER};
 
-const SALE: &str = "https://sale.example";
-const SHOP: &str = "https://shop.example";
-const ROOM: &str = "/v1/rooms/night-one";
 /// How many visitors join, each from a network of its own.
 const VISITORS: u16 = 1_000;
 /// How many of them join at a time.
@@ -36,15 +32,8 @@ struct Site {
     _data: tempfile::TempDir,
 }
 
-/// A visitor on a network of their own.
-struct Visitor {
-    client: reqwest::Client,
-    port: u16,
-    address: IpAddr,
-}
-
 impl Site {
-    async fn behind(kind: FrontProxyKind, sample: &str) -> Self {
+    async fn behind(kind: FrontProxyKind) -> Self {
         let data = tempfile::tempdir().expect("a folder");
         let (shop, _) = ForeignShop::start().await;
         let settings = [
@@ -61,16 +50,17 @@ impl Site {
             "per_network": {"soft": 1, "hard": 2},
         });
         gateway.open_room("night-one", room).await;
+        let dead = || ([127, 0, 0, 1], free_port().expect("a free port")).into();
         let targets = FrontProxyTargets {
-            gateway: gateway.address,
-            guard: gateway.guard.expect("it guards the shop"),
+            gateways: [gateway.address, dead()],
+            guards: [gateway.guard.expect("it guards the shop"), dead()],
             shop: shop
                 .url
                 .trim_start_matches("http://")
                 .parse()
                 .expect("an address"),
         };
-        let proxy = FrontProxy::start(kind, sample, targets).await;
+        let proxy = FrontProxy::start(kind, &sample(kind), targets).await;
         Self {
             proxy: proxy.expect("the sample is good"),
             gateway,
@@ -79,26 +69,8 @@ impl Site {
         }
     }
 
-    /// Makes the visitor number `n`, whose IPv4 address is in a /24 of its own.
     fn visitor(&self, n: u16) -> Visitor {
-        let [high, low] = n.to_be_bytes();
-        let address = IpAddr::from(Ipv4Addr::new(127, 1 + high, low, 1));
-        let port = self.proxy.port();
-        let proxy = SocketAddr::from(([127, 0, 0, 1], port));
-        let client = reqwest::Client::builder()
-            .no_proxy()
-            .local_address(address)
-            .resolve("sale.example", proxy)
-            .resolve("shop.example", proxy)
-            .tls_danger_accept_invalid_certs(true)
-            .redirect(reqwest::redirect::Policy::none())
-            .timeout(PATIENCE)
-            .build();
-        Visitor {
-            client: client.expect("a client"),
-            port,
-            address,
-        }
+        Visitor::new(self.proxy.port(), n)
     }
 
     async fn set_limits(&self, soft: u32, hard: u32) {
@@ -111,39 +83,29 @@ impl Site {
     }
 }
 
-impl Visitor {
-    /// Builds a request of a page on this site, with forged client addresses.
-    fn request(&self, method: Method, site: &str, path: &str) -> RequestBuilder {
-        self.client
-            .request(method, format!("{site}:{}{path}", self.port))
-            .header("host", site.trim_start_matches("https://"))
-            .header("origin", site)
-            .header("x-forwarded-for", "9.9.9.9, 9.9.9.8")
-            .header("forwarded", "for=9.9.9.9")
-            .header("x-real-ip", "9.9.9.9")
-    }
-
-    async fn join(&self) -> TestAnswer {
-        let path = format!("{ROOM}/places");
-        let request = || self.request(Method::POST, SALE, &path).json(&json!({}));
-        coming_back(async || self.ask(request()).await).await
-    }
-
-    async fn ask(&self, request: RequestBuilder) -> TestAnswer {
-        TestAnswer::of(request).await.expect("an answer")
-    }
+/// Returns the sample for this proxy.
+pub fn sample(kind: FrontProxyKind) -> String {
+    let file = match kind {
+        FrontProxyKind::Nginx => "nginx.conf",
+        FrontProxyKind::HaProxy => "haproxy.cfg",
+        FrontProxyKind::Caddy => "Caddyfile",
+        FrontProxyKind::Envoy => "envoy.yaml",
+    };
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("proxies");
+    std::fs::read_to_string(folder.join(file)).expect("the sample")
 }
 
-async fn a_thousand_join(site: &Site, name: &str) {
+async fn a_thousand_join(site: &Site, name: &str) -> Vec<(Visitor, String)> {
     let joins = futures_util::stream::iter(0..VISITORS).map(async |n| {
-        let joined = site.visitor(n).join().await;
+        let visitor = site.visitor(n);
+        let joined = visitor.join().await;
         if joined.status == 201 {
-            Ok(())
+            Ok((visitor, text(&joined.json(), "place")))
         } else {
             Err(joined)
         }
     });
-    let joined: Result<Vec<()>, TestAnswer> = joins.buffer_unordered(AT_A_TIME).try_collect().await;
+    let joined: Result<Vec<_>, TestAnswer> = joins.buffer_unordered(AT_A_TIME).try_collect().await;
     let joined = joined.unwrap_or_else(|refused| panic!("{name}: {}", refused.text()));
     eprintln!(
         "FIGURE {} joins from {VISITORS} networks through {name}: 0 refused",
@@ -158,24 +120,27 @@ async fn a_thousand_join(site: &Site, name: &str) {
     assert_eq!(room["joined"], VISITORS, "{name}");
     let ready = site.gateway.ready().await.to_string();
     assert!(!ready.contains("readable address"), "{name}: {ready}");
+    joined
+}
+
+/// Opens the sockets of these visitors. All of them are open at the same time.
+async fn their_sockets_open(site: &Site, visitors: &[(Visitor, String)], name: &str) {
+    let opened = futures_util::stream::iter(visitors)
+        .map(async |(visitor, place)| visitor.open_socket(place).await);
+    let opened: Result<Vec<VisitorSocket>, String> =
+        opened.buffer_unordered(AT_A_TIME).try_collect().await;
+    let opened = opened.unwrap_or_else(|refused| panic!("{name}: {refused}"));
+    let metrics = site.gateway.get("/metrics").await.text();
+    let sockets = format!(
+        "fairgate_room_sockets{{room=\"night-one\"}} {}",
+        opened.len()
+    );
+    assert!(metrics.contains(&sockets), "{name}: {metrics}");
+    eprintln!("FIGURE {} sockets at once through {name}", opened.len());
 }
 
 async fn a_socket_is_upgraded(visitor: &Visitor, place: &str) {
-    let opened = visitor
-        .request(Method::GET, SALE, &format!("{ROOM}/live"))
-        .header("connection", "Upgrade")
-        .header("upgrade", "websocket")
-        .header("sec-websocket-version", "13")
-        .header("sec-websocket-key", "AAAAAAAAAAAAAAAAAAAAAA==")
-        .header(
-            "sec-websocket-protocol",
-            format!("fairgate.v1, place.{place}"),
-        )
-        .send();
-    let opened = opened.await.expect("an answer");
-    assert_eq!(opened.status(), 101);
-    let stream = opened.upgrade().await.expect("an upgrade");
-    let mut socket = WebSocketStream::from_raw_socket(stream, Role::Client, None).await;
+    let mut socket = visitor.open_socket(place).await.expect("an upgrade");
     let frame = timeout(PATIENCE, socket.next()).await.expect("in time");
     let frame = frame.expect("not ended").expect("a whole frame");
     let frame: Value = serde_json::from_str(frame.to_text().expect("text")).expect("JSON");
@@ -317,13 +282,15 @@ async fn a_stopped_pass_opens_the_shop_no_more(site: &Site) {
     until_stopped(stays, &cookies[2], "the room was closed").await;
 }
 
-async fn the_sample_works(kind: FrontProxyKind, sample: &str) {
+async fn the_sample_works(kind: FrontProxyKind) {
     let name = kind.program();
     if kind.must_skip(&format!("the sample for {name}")) {
         return;
     }
-    let site = Site::behind(kind, sample).await;
-    a_thousand_join(&site, name).await;
+    let site = Site::behind(kind).await;
+    let visitors = a_thousand_join(&site, name).await;
+    their_sockets_open(&site, &visitors, name).await;
+    drop(visitors);
     let visitor = site.visitor(VISITORS);
     let place = text(&visitor.join().await.is(201), "place");
     a_socket_is_upgraded(&visitor, &place).await;
@@ -335,36 +302,20 @@ async fn the_sample_works(kind: FrontProxyKind, sample: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_sample_for_nginx_works() {
-    the_sample_works(
-        FrontProxyKind::Nginx,
-        include_str!("../../proxies/nginx.conf"),
-    )
-    .await;
+    the_sample_works(FrontProxyKind::Nginx).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_sample_for_haproxy_works() {
-    the_sample_works(
-        FrontProxyKind::HaProxy,
-        include_str!("../../proxies/haproxy.cfg"),
-    )
-    .await;
+    the_sample_works(FrontProxyKind::HaProxy).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_sample_for_caddy_works() {
-    the_sample_works(
-        FrontProxyKind::Caddy,
-        include_str!("../../proxies/Caddyfile"),
-    )
-    .await;
+    the_sample_works(FrontProxyKind::Caddy).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_sample_for_envoy_works() {
-    the_sample_works(
-        FrontProxyKind::Envoy,
-        include_str!("../../proxies/envoy.yaml"),
-    )
-    .await;
+    the_sample_works(FrontProxyKind::Envoy).await;
 }

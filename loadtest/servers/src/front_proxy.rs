@@ -33,10 +33,11 @@ pub enum FrontProxyKind {
 /// The addresses to which the proxy forwards.
 #[derive(Debug, Clone, Copy)]
 pub struct FrontProxyTargets {
-    /// The gateway. The samples have `127.0.0.1:8080` in this place.
-    pub gateway: SocketAddr,
-    /// The gateway's guard of the shop. The sample of HAProxy has `127.0.0.1:8081` in this place.
-    pub guard: SocketAddr,
+    /// The gateways. The samples have `127.0.0.1:8080` and `127.0.0.1:8082` in this place.
+    pub gateways: [SocketAddr; 2],
+    /// The gateways' guards of the shop. The sample of HAProxy has `127.0.0.1:8081` and
+    /// `127.0.0.1:8083` in this place.
+    pub guards: [SocketAddr; 2],
     /// The shop. The other samples have `127.0.0.1:9000` in this place.
     pub shop: SocketAddr,
 }
@@ -91,46 +92,16 @@ impl FrontProxyKind {
         targets: FrontProxyTargets,
         folder: &Path,
     ) -> anyhow::Result<PathBuf> {
-        let FrontProxyTargets {
-            gateway,
-            guard,
-            shop,
-        } = targets;
         let place = folder.display();
-        let address = |port: u16| format!("127.0.0.1:{port}");
         let mut changes = vec![("/etc/fairgate/tls".to_owned(), place.to_string())];
-        let mut change = |old: &str, new: String| changes.push((old.to_owned(), new));
-        if self != Self::Envoy {
-            change("127.0.0.1:8080", gateway.to_string());
-        }
-        match self {
-            Self::Nginx => {
-                change("127.0.0.1:9000", shop.to_string());
-                change("listen 443", format!("listen {}", address(listen)));
-            }
-            Self::HaProxy => {
-                change("127.0.0.1:8081", guard.to_string());
-                change("check port 8080", format!("check port {}", gateway.port()));
-                change("bind :443", format!("bind {}", address(listen)));
-            }
-            Self::Caddy => change("127.0.0.1:9000", shop.to_string()),
-            Self::Envoy => {
-                change(
-                    "port_value: 8080",
-                    format!("port_value: {}", gateway.port()),
-                );
-                change("port_value: 9000", format!("port_value: {}", shop.port()));
-                change("port_value: 443", format!("port_value: {listen}"));
-                change("address: 0.0.0.0", "address: 127.0.0.1".to_owned());
-            }
-        }
+        changes.extend(self.address_changes(listen, targets));
         let mut text = sample.to_owned();
         for (old, new) in changes {
             ensure!(text.contains(&old), "the sample has no \"{old}\"");
             text = text.replace(&old, &new);
         }
         let (name, text) = match self {
-            Self::Nginx => ("nginx.conf", nginx_around(&text, &place.to_string())),
+            Self::Nginx => ("nginx.conf", nginx_within(&text, &place.to_string())),
             Self::HaProxy => ("haproxy.cfg", text),
             Self::Caddy => ("Caddyfile", caddy_around(&text, listen)),
             Self::Envoy => ("envoy.yaml", text),
@@ -140,20 +111,71 @@ impl FrontProxyKind {
         Ok(file)
     }
 
+    /// Returns the addresses in the sample, each with the one that takes its place.
+    fn address_changes(self, listen: u16, targets: FrontProxyTargets) -> Vec<(String, String)> {
+        let FrontProxyTargets {
+            gateways,
+            guards,
+            shop,
+        } = targets;
+        let mut changes = Vec::new();
+        let mut change = |old: String, new: String| changes.push((old, new));
+        let local = |port: u16| format!("127.0.0.1:{port}");
+        for (at, gateway) in (0..).zip(gateways) {
+            let port = 8080 + 2 * at;
+            match self {
+                Self::Envoy => change(
+                    format!("port_value: {port}"),
+                    format!("port_value: {}", gateway.port()),
+                ),
+                Self::Nginx | Self::Caddy | Self::HaProxy => {
+                    change(local(port), gateway.to_string());
+                }
+            }
+            if self == Self::HaProxy {
+                change(format!(" port {port}"), format!(" port {}", gateway.port()));
+                change(local(port + 1), guards[usize::from(at)].to_string());
+            }
+        }
+        match self {
+            Self::Nginx => {
+                change(local(9000), shop.to_string());
+                change("listen 443".to_owned(), format!("listen {}", local(listen)));
+            }
+            Self::HaProxy => change("bind :443".to_owned(), format!("bind {}", local(listen))),
+            Self::Caddy => change(local(9000), shop.to_string()),
+            Self::Envoy => {
+                change(
+                    "port_value: 9000".to_owned(),
+                    format!("port_value: {}", shop.port()),
+                );
+                change(
+                    "port_value: 443".to_owned(),
+                    format!("port_value: {listen}"),
+                );
+                change(
+                    "address: 0.0.0.0".to_owned(),
+                    "address: 127.0.0.1".to_owned(),
+                );
+            }
+        }
+        changes
+    }
+
     fn arguments(self, file: &Path) -> Vec<std::ffi::OsString> {
         let options: &[&str] = match self {
             Self::Nginx => &["-c"],
             Self::HaProxy => &["-db", "-f"],
             Self::Caddy => &["run", "--adapter", "caddyfile", "--config"],
-            Self::Envoy => &["--concurrency", "1", "--use-dynamic-base-id", "-c"],
+            Self::Envoy => &["--use-dynamic-base-id", "-c"],
         };
         let options = options.iter().map(std::ffi::OsString::from);
         options.chain([file.as_os_str().to_owned()]).collect()
     }
 }
 
-/// Returns a whole configuration that contains the sample. The sample is a file for `conf.d`.
-fn nginx_around(sample: &str, place: &str) -> String {
+/// Returns the sample with settings that make nginx write its files into the folder `place`.
+fn nginx_within(sample: &str, place: &str) -> String {
     let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
         .map(|kind| format!("    {kind}_temp_path {place}/{kind};\n"))
         .concat();
@@ -162,9 +184,9 @@ fn nginx_around(sample: &str, place: &str) -> String {
     } else {
         ""
     };
-    format!(
-        "daemon off;\npid {place}/pid;\nerror_log stderr;\n{user}events {{}}\nhttp {{\n    access_log off;\n{temporary}{sample}\n}}\n"
-    )
+    let own = format!("daemon off;\npid {place}/pid;\nerror_log stderr;\n{user}");
+    let within = format!("\nhttp {{\n    access_log off;\n{temporary}");
+    own + &sample.replacen("\nhttp {\n", &within, 1)
 }
 
 /// Returns the sample with settings that make Caddy listen on this port only.

@@ -28,6 +28,7 @@ pub use needs::{
 pub use nginx::{NginxServer, must_skip_nginx};
 pub use port::free_port;
 pub use postgres::{PostgresOptions, PostgresServer};
+pub use process::{ServerProcess, ServerProgram, Signal, until_ready};
 pub use redis::{RedisOptions, RedisServers};
 pub use resp::{RespReply, call};
 pub use stripe::{

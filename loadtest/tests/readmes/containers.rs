@@ -87,19 +87,24 @@ fn start(service: &str, settings: &[(String, String)], places: &[(String, String
     Process(started.expect("the service starts"))
 }
 
-/// Returns the sample of nginx with the changes that compose makes. The first gateway gets the
-/// address that all samples have, because [`FrontProxy`] replaces it. The second gateway is at
-/// `second`.
-fn proxy_sample(second: &str) -> String {
+/// Returns the sample of nginx with the changes that compose makes. The gateways then get the
+/// addresses that the sample has, because [`FrontProxy`] replaces these.
+fn proxy_sample() -> String {
     let command = command_of("proxy");
     let script = command[2].split('\'').nth(1).expect("a script of sed");
     let sample = root().join("gateway/proxies/nginx.conf");
     let changed = Command::new("sed").arg(script).arg(sample).output();
     let changed = String::from_utf8(changed.expect("sed starts").stdout).expect("UTF-8");
-    let servers = "server gateway-1:8080; server gateway-2:8080;";
-    assert!(changed.contains(servers), "compose changes nothing");
-    let changed = changed.replace("gateway-1:8080", "127.0.0.1:8080");
-    changed.replace("gateway-2:8080", second)
+    let gateways = [
+        ("gateway-1:8080", "127.0.0.1:8080"),
+        ("gateway-2:8080", "127.0.0.1:8082"),
+    ];
+    for (name, address) in gateways {
+        assert!(changed.contains(name), "compose does not name {name}");
+        assert!(!changed.contains(address), "{address} stays");
+    }
+    let place = |text: String, (name, address): (&str, &str)| text.replace(name, address);
+    gateways.into_iter().fold(changed, place)
 }
 
 /// Returns the proxy's answer: the body, a space and the status.
@@ -147,12 +152,15 @@ async fn the_processes_of_compose_serve_visitors_behind_its_proxy() {
         })
         .await;
     }
+    let addresses = gateways
+        .each_ref()
+        .map(|gateway| gateway.parse().expect("an address"));
     let targets = FrontProxyTargets {
-        gateway: gateways[0].parse().expect("an address"),
-        guard: gateways[0].parse().expect("an address"),
-        shop: gateways[0].parse().expect("an address"),
+        gateways: addresses,
+        guards: addresses,
+        shop: addresses[0],
     };
-    let sample = proxy_sample(&gateways[1]);
+    let sample = proxy_sample();
     let proxy = FrontProxy::start(FrontProxyKind::Nginx, &sample, targets).await;
     let port = proxy.as_ref().expect("nginx").port();
     let key = format!("Authorization: Bearer {CHOSEN}");

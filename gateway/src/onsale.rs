@@ -98,6 +98,9 @@ fn plan_entry(
     entry: &toml::Value,
     read_plan: &PlanReader<'_>,
 ) -> Result<OnsaleFileCall, String> {
+    if let Some(field) = not_finite(entry) {
+        return Err(format!("{field}: nan and inf are not numbers to sell by"));
+    }
     let Value::Object(mut document) = to_json(entry) else {
         return Err("is not a table".to_owned());
     };
@@ -177,6 +180,31 @@ fn venue(
         _ => Err(format!(
             "plan \"{plan}\" is not one of fairgate:FILE, seatsio:FILE, pretix:FILE, csv:FILE, grid:ROWSxSEATS"
         )),
+    }
+}
+
+/// Returns the path of the first number that is not finite. JSON has no such numbers and would send
+/// null, which means the default.
+fn not_finite(value: &toml::Value) -> Option<String> {
+    let below = |name: String, value| {
+        let path = not_finite(value)?;
+        Some(if path.is_empty() {
+            name
+        } else {
+            format!("{name}.{path}")
+        })
+    };
+    match value {
+        toml::Value::Float(number) if !number.is_finite() => Some(String::new()),
+        toml::Value::Array(parts) => {
+            let mut parts = parts.iter().enumerate();
+            parts.find_map(|(at, part)| below(at.to_string(), part))
+        }
+        toml::Value::Table(table) => {
+            let mut fields = table.iter();
+            fields.find_map(|(name, value)| below(name.clone(), value))
+        }
+        _ => None,
     }
 }
 
@@ -395,6 +423,25 @@ mod tests {
             "apply the file again",
         ] {
             assert!(told.contains(part), "{part} in {told}");
+        }
+    }
+
+    #[test]
+    fn a_number_that_is_not_finite_is_a_fault_and_never_the_default() {
+        for (number, field) in [
+            ("per_s = nan", "per_s"),
+            ("per_s = -inf", "per_s"),
+            ("per_s = 1e999", "per_s"),
+            ("per_network = { soft = inf }", "per_network.soft"),
+            (
+                "refunds = [{ until_h = 1 }, { until_h = nan }]",
+                "refunds.1.until_h",
+            ),
+        ] {
+            let text = format!("[[room]]\nid = \"demo\"\n{number}");
+            let faults = plan_calls(&text, Path::new(".")).expect_err("no number");
+            let named = format!("[[room]] number 1: {field}: ");
+            assert!(faults.join("\n").contains(&named), "{number}: {faults:?}");
         }
     }
 

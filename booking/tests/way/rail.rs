@@ -233,6 +233,10 @@ async fn a_search_that_makes_no_sense_is_refused_with_its_field() {
         "?q=a&lat=1&lon=1",
         "?lat=91&lon=0",
         "?lat=1&lon=1&radius_km=-1",
+        "?lat=nan&lon=1",
+        "?lat=1&lon=inf",
+        "?lat=1&lon=1e999",
+        "?lat=1&lon=1&radius_km=NaN",
     ] {
         let call = get(&format!("/v1/rail/stations{query}"));
         app.ask(call).await.problem(422, "invalid_field");

@@ -29,6 +29,11 @@ pub struct JsonBody<T>(pub T);
 #[derive(Debug, Clone)]
 pub struct JsonBytes(pub Bytes);
 
+/// The type of a body or a query that has no fields. Each field of such a body or query is refused.
+#[derive(Debug, Clone, Copy, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NoFields {}
+
 /// A JSON body as text (UTF-8), for documents whose format depends on the query.
 #[derive(Debug, Clone)]
 pub struct JsonText(pub String);
@@ -114,18 +119,33 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for QueryParams<T>
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Problem> {
-        axum::extract::Query::<T>::try_from_uri(&parts.uri)
-            .map(|query| Self(query.0))
-            .map_err(|error| {
-                Problem::new(
-                    ProblemCode::InvalidQuery,
-                    format!(
-                        "{}. Nothing was changed. Mend the part after \"?\" in the address.",
-                        error.body_text()
-                    ),
-                )
-            })
+        let query = parts.uri.query().unwrap_or_default();
+        let pairs = form_urlencoded::parse(query.as_bytes());
+        let deserializer = serde_urlencoded::Deserializer::new(pairs);
+        serde_path_to_error::deserialize(deserializer)
+            .map(Self)
+            .map_err(|error| explain_query(&error.path().to_string(), &error.inner().to_string()))
     }
+}
+
+/// Builds the problem for a query that cannot be read. If the value of a known parameter is wrong,
+/// the problem names the parameter as its field.
+fn explain_query(path: &str, message: &str) -> Problem {
+    let is_of_form = ["unknown field", "duplicate field", "missing field"]
+        .iter()
+        .any(|form| message.starts_with(form));
+    let mend = "Nothing was changed. Mend the part after \"?\" in the address.";
+    let message = shortened(message);
+    if is_of_form || path == "." || path == "?" {
+        return Problem::new(ProblemCode::InvalidQuery, format!("{message}. {mend}"));
+    }
+    let field = shortened(path);
+    let detail = format!("{field}: {message}. {mend}");
+    Problem::new(ProblemCode::InvalidField, detail).with_member("field", field)
+}
+
+fn shortened(text: &str) -> String {
+    text.chars().take(REPEATED_CHARS_MAX).collect()
 }
 
 /// Refuses a body whose `Content-Type` is not JSON. A page of another site can make a browser send
@@ -220,7 +240,10 @@ const REPEATED_CHARS_MAX: usize = 300;
 
 fn explain(path: &str, error: &serde_json::Error) -> Problem {
     let (line, column) = (error.line(), error.column());
-    if !error.is_data() {
+    let text = error.to_string();
+    let message = text.split(" at line ").next().unwrap_or(&text);
+    // The parser counts a number that is too large for any type, such as 1e999, as bad syntax.
+    if !error.is_data() && message != "number out of range" {
         return Problem::new(
             ProblemCode::InvalidJson,
             format!("{error}. Nothing was changed. Send one well-formed JSON document."),
@@ -228,8 +251,6 @@ fn explain(path: &str, error: &serde_json::Error) -> Problem {
         .with_member("line", line)
         .with_member("column", column);
     }
-    let text = error.to_string();
-    let message = text.split(" at line ").next().unwrap_or(&text);
     let unknown = message
         .strip_prefix("unknown field `")
         .and_then(|name| name.split('`').next());
@@ -247,7 +268,6 @@ fn explain(path: &str, error: &serde_json::Error) -> Problem {
         (None, "." | "?") => "(the whole body)".to_owned(),
         (None, path) => path.to_owned(),
     };
-    let shortened = |text: &str| text.chars().take(REPEATED_CHARS_MAX).collect::<String>();
     let (field, message) = (shortened(&field), shortened(message));
     let code = if unknown.is_some() {
         ProblemCode::UnknownField
@@ -299,6 +319,53 @@ mod tests {
             assert_eq!(read(Some(media_type), "{}").await, refused, "{media_type}");
             assert_eq!(read(Some(media_type), "").await.as_deref(), Ok(""));
         }
+    }
+
+    #[test]
+    fn a_number_that_no_type_holds_is_refused_by_its_field() {
+        #[derive(Debug, serde::Deserialize)]
+        struct Pace {
+            #[expect(dead_code, reason = "only the refusal matters")]
+            per_s: Option<f64>,
+        }
+        for text in [r#"{"per_s": 1e999}"#, r#"{"per_s": -1e999}"#] {
+            let refused = parse_json::<Pace>(text.as_bytes()).expect_err("too large");
+            assert_eq!(refused.code, ProblemCode::InvalidField, "{text}");
+            assert_eq!(refused.json_document()["field"], "per_s");
+        }
+        for text in [r#"{"per_s": NaN}"#, r#"{"per_s": Infinity}"#] {
+            let refused = parse_json::<Pace>(text.as_bytes()).expect_err("no JSON");
+            assert_eq!(refused.code, ProblemCode::InvalidJson, "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_wrong_value_of_a_parameter_is_refused_by_its_name() {
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Page {
+            #[expect(dead_code, reason = "only the refusal matters")]
+            page: Option<u32>,
+        }
+        let read = async |query: &str| {
+            let request = Request::get(format!("/?{query}")).body(Body::empty());
+            let (mut parts, _) = request.expect("a request").into_parts();
+            let read = QueryParams::<Page>::from_request_parts(&mut parts, &()).await;
+            read.map_err(|problem| (problem.code, problem.json_document()["field"].clone()))
+        };
+        for wrong in ["-1", "1.5", "nan", "inf", "99999999999", ""] {
+            let refused = read(&format!("page={wrong}")).await.expect_err("wrong");
+            assert_eq!(
+                refused,
+                (ProblemCode::InvalidField, "page".into()),
+                "{wrong}"
+            );
+        }
+        for form in ["colour=red", "page=1&page=2"] {
+            let (code, _) = read(form).await.expect_err("wrong");
+            assert_eq!(code, ProblemCode::InvalidQuery, "{form}");
+        }
+        assert!(read("page=2").await.is_ok() && read("").await.is_ok());
     }
 
     #[tokio::test]

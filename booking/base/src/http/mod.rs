@@ -17,8 +17,8 @@ pub mod tagged;
 mod wrap;
 
 pub use body::{
-    BodyBytes, BodyBytesMax, BodyText, JsonBody, JsonBytes, JsonText, PathParams, QueryParams,
-    parse_json,
+    BodyBytes, BodyBytesMax, BodyText, JsonBody, JsonBytes, JsonText, NoFields, PathParams,
+    QueryParams, parse_json,
 };
 pub use problem::{CODE, Problem};
 pub use problem_code::ProblemCode;

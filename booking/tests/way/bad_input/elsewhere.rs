@@ -97,7 +97,9 @@ async fn addresses_and_headers_that_make_no_sense_are_refused() {
             "a key that is not ASCII": hold("schlüssel") => 400 idempotency_key_invalid;
             "an unknown parameter": get("/v1/shows?colour=red") => 400 invalid_query;
             "a parameter twice": get("/v1/shows?page=1&page=2") => 400 invalid_query;
-            "a page that is no number": get("/v1/shows?page=-1") => 400 invalid_query;
+            "a page that is no number": get("/v1/shows?page=-1") => 422 invalid_field;
+            "a page that is not finite": get("/v1/shows?page=inf") => 422 invalid_field;
+            "a page beyond all numbers": get("/v1/shows?page=99999999999999999999") => 422 invalid_field;
             "a venue's unknown parameter": put("/v1/promoter/venues/hall?mend=1", &plan()).by(PROMOTER) => 400 invalid_query;
             "an unknown format": put("/v1/promoter/venues/hall?format=x", &plan()).by(PROMOTER) => 422 invalid_field;
             "a venue that is no slug": put("/v1/promoter/venues/The_Hall", &plan()).by(PROMOTER) => 422 invalid_field;
@@ -107,7 +109,7 @@ async fn addresses_and_headers_that_make_no_sense_are_refused() {
             "an unknown show's map": get("/v1/shows/other/seatmap") => 404 not_found;
             "an unknown show's seats": get("/v1/shows/other/seats") => 404 not_found;
             "an unknown show's free seats": get("/v1/shows/other/free") => 404 not_found;
-            "a section that is no number": get("/v1/shows/night-1/free?section=A") => 400 invalid_query;
+            "a section that is no number": get("/v1/shows/night-1/free?section=A") => 422 invalid_field;
             "a hold on an unknown show": by_ben(post("/v1/shows/other/holds", &json!({}))) => 404 not_found;
             "a very long show": get(&format!("/v1/shows/{long}")) => 404 not_found;
             "a show in another case": get("/v1/shows/NIGHT-1") => 404 not_found;

@@ -229,6 +229,11 @@ fn entries(
     let mut found = Vec::new();
     let list = table.get(kind).and_then(toml::Value::as_array);
     for (at, entry) in list.into_iter().flatten().enumerate() {
+        if let Some(field) = not_finite(entry) {
+            let number = at + 1;
+            faults.push(format!("[[{kind}]] number {number}: {field} is nan or inf"));
+            continue;
+        }
         let Value::Object(mut document) = to_json(entry) else {
             faults.push(format!("[[{kind}]] number {} is not a table", at + 1));
             continue;
@@ -302,6 +307,22 @@ fn resolved(document: &Map<String, Value>, start: Timestamp) -> Value {
         )
     };
     Value::Object(document.iter().map(resolved_field).collect())
+}
+
+/// Returns the name of the field in which a number is not finite. JSON has no such numbers and would
+/// have null, which means the default.
+fn not_finite(entry: &toml::Value) -> Option<&str> {
+    fn is_finite(value: &toml::Value) -> bool {
+        match value {
+            toml::Value::Float(number) => number.is_finite(),
+            toml::Value::Array(parts) => parts.iter().all(is_finite),
+            toml::Value::Table(table) => table.iter().all(|(_, value)| is_finite(value)),
+            _ => true,
+        }
+    }
+    let fields = entry.as_table()?.iter();
+    let mut not_finite = fields.filter(|(_, value)| !is_finite(value));
+    not_finite.next().map(|(field, _)| field.as_str())
 }
 
 fn to_json(value: &toml::Value) -> Value {
@@ -401,6 +422,24 @@ mod tests {
         let faults = ScenarioOnsale::read(&text.parse().expect("TOML"), Path::new("/nowhere"))
             .expect_err("a missing plan");
         assert!(faults[0].contains("/nowhere/none.json"), "{faults:?}");
+    }
+
+    #[test]
+    fn a_number_that_is_not_finite_is_a_fault_and_never_the_default() {
+        for more in [
+            "per_s = nan",
+            "per_network = { soft = inf }",
+            "per_s = 1e999",
+        ] {
+            let text = TEXT.replace("id = \"sale\"", &format!("id = \"sale\"\n{more}"));
+            let faults = ScenarioOnsale::read(&text.parse().expect("TOML"), Path::new("."));
+            let faults = faults.expect_err("no number").join("\n");
+            let field = more.split(' ').next().unwrap_or_default();
+            assert!(
+                faults.contains(&format!("number 1: {field} is")),
+                "{faults}"
+            );
+        }
     }
 
     #[test]

@@ -15,8 +15,11 @@ pub struct CalendarEvent<'a> {
     pub location: &'a str,
     /// A longer description. May be empty.
     pub description: &'a str,
-    /// When the event was written.
+    /// When the event was written, or changed for the last time.
     pub issued_at: Timestamp,
+    /// How often the event was changed. A calendar program replaces an event by one with a larger
+    /// number.
+    pub sequence: u64,
     /// When it begins.
     pub starts_at: Timestamp,
     /// When it ends.
@@ -77,6 +80,7 @@ impl CalendarEvent<'_> {
             Some(format!("DTSTAMP:{}", utc_stamp(self.issued_at))),
             Some(starts_at),
             unless_empty("LOCATION", self.location),
+            Some(format!("SEQUENCE:{}", self.sequence)),
             Some(text("SUMMARY", self.summary)),
             Some(text("UID", self.uid)),
             Some("END:VEVENT".to_owned()),
@@ -158,6 +162,7 @@ mod tests {
             location: "Opera",
             description: "Seat A-1",
             issued_at: at("2027-01-01T09:00:00Z"),
+            sequence: 2,
             starts_at: at("2027-01-10T19:00:00Z"),
             ends_at: at("2027-01-10T22:00:00Z"),
             time_zone,
@@ -168,7 +173,7 @@ mod tests {
     fn an_event_is_written_line_by_line_with_its_texts_escaped() {
         let expected = "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//Fairgate//Fairgate//EN\r\nCALSCALE:GREGORIAN\r\n\
             BEGIN:VEVENT\r\nDESCRIPTION:Seat A-1\r\nDTEND:20270110T220000Z\r\n\
-            DTSTAMP:20270101T090000Z\r\nDTSTART:20270110T190000Z\r\nLOCATION:Opera\r\n\
+            DTSTAMP:20270101T090000Z\r\nDTSTART:20270110T190000Z\r\nLOCATION:Opera\r\nSEQUENCE:2\r\n\
             SUMMARY:Tosca\\; a night\\, \\\\ or two\\nof it\r\nUID:tk_1\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n";
         assert_eq!(write_calendar(&[event(None)]), expected);
         assert_eq!(write_calendar(&[event(Some("Mars/Base"))]), expected);

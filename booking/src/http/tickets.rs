@@ -135,7 +135,8 @@ pub async fn read(
                     "attachment; filename=\"ticket.ics\"",
                 ),
             ];
-            Ok((headers, render::calendar(&printed)).into_response())
+            let changed_at_ms = routes.desk.changed_at_ms(&printed).await?;
+            Ok((headers, render::calendar(&printed, changed_at_ms)).into_response())
         }
         _ => Err(Problem::not_found("form of a ticket", form)),
     }
@@ -205,6 +206,7 @@ fn ticket_view(printed: PrintedTicket) -> TicketView {
         venue,
         place,
         journey,
+        terms: _,
         test,
         signed,
         code,

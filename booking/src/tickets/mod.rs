@@ -62,6 +62,8 @@ pub struct PrintedTicket {
     pub place: VenueLocation,
     /// Rail: the stretch that the ticket is valid for.
     pub journey: Option<JourneySummary>,
+    /// The number of the show's present terms, which include its beginning.
+    pub terms: u32,
     /// Whether no real money was paid for the ticket.
     pub test: bool,
     /// The ticket as a compact JWS.
@@ -136,11 +138,26 @@ impl TicketDesk {
             starts_at,
             venue: show.document.venue.to_string(),
             place: self.catalogue.place_of(&show),
+            terms: show.terms,
             ticket,
             test,
             signed,
             code,
         })
+    }
+
+    /// Returns when the show of a ticket got its present terms, in milliseconds since the epoch.
+    /// Returns `None` if they are its first ones.
+    ///
+    /// # Errors
+    /// Returns an error if the ledger does not answer.
+    pub async fn changed_at_ms(&self, printed: &PrintedTicket) -> Result<Option<i64>, LedgerError> {
+        if printed.terms <= 1 {
+            return Ok(None);
+        }
+        self.ledger
+            .terms_since(&printed.ticket.show, printed.terms)
+            .await
     }
 
     /// Scans a ticket at the door. `scan_id` identifies the scan if the call has an

@@ -31,9 +31,10 @@ pub fn qr_svg(code: &str) -> Result<String, qrcode::types::QrError> {
         .build())
 }
 
-/// Returns the calendar entry of a ticket.
+/// Returns the calendar entry of a ticket. `changed_at_ms` is the time at which the show's terms,
+/// which include its beginning, changed for the last time. It is `None` if they never changed.
 #[must_use]
-pub fn calendar(printed: &PrintedTicket) -> String {
+pub fn calendar(printed: &PrintedTicket, changed_at_ms: Option<i64>) -> String {
     let journey = printed.journey.as_ref();
     let arrives = journey.and_then(|journey| journey.to.at);
     let ends_at = arrives.unwrap_or_else(|| {
@@ -48,14 +49,17 @@ pub fn calendar(printed: &PrintedTicket) -> String {
         Some(name) => format!("Seat {}, {name}", printed.ticket.label),
         None => format!("Seat {}", printed.ticket.label),
     };
-    let issued =
-        jiff::Timestamp::from_millisecond(printed.ticket.issued_at_ms).unwrap_or(printed.starts_at);
+    let written_ms = changed_at_ms.map_or(printed.ticket.issued_at_ms, |changed_ms| {
+        changed_ms.max(printed.ticket.issued_at_ms)
+    });
+    let written = jiff::Timestamp::from_millisecond(written_ms).unwrap_or(printed.starts_at);
     write_calendar(&[CalendarEvent {
         uid: printed.ticket.id.as_str(),
         summary: &printed.title,
         location: place,
         description: &seat,
-        issued_at: issued,
+        issued_at: written,
+        sequence: u64::from(printed.terms.saturating_sub(1)),
         starts_at: printed.starts_at,
         ends_at,
         time_zone: printed.place.time_zone.as_deref(),

@@ -1,23 +1,21 @@
 //! Writes the opening of a room and its draw as a calendar.
 
 use fairgate_base::calendar::{CalendarEvent, write_calendar};
-use fairgate_rules::room_document::{LineMethod, RoomDocument};
+use fairgate_rules::room_document::LineMethod;
 use jiff::Timestamp;
+
+use crate::ledger::RoomRow;
 
 /// How long each entry of the calendar lasts, in milliseconds.
 const ENTRY_MS: i64 = 15 * 60_000;
 
-/// Returns the calendar of a room as of `now` (ms). `draw_called_at` is the time (ms) to which the
-/// draw was brought forward, if it was. Times are in the time zone `zone`, or in UTC if it is not
-/// known. A room whose sale begins with its opening has one entry.
+/// Returns the calendar of a room as of `now` (ms). The draw is at the time to which it was brought
+/// forward, if it was. Times are in the time zone `zone`, or in UTC if it is not known. A room whose
+/// sale begins with its opening has one entry. The row's version counts the changes of the room.
 #[must_use]
-pub(super) fn of_room(
-    room: &str,
-    document: &RoomDocument,
-    draw_called_at: Option<i64>,
-    zone: Option<&str>,
-    now: i64,
-) -> String {
+pub(super) fn of_room(row: &RoomRow, zone: Option<&str>, now: i64) -> String {
+    let (room, document) = (&row.room, &row.document);
+    let draw_called_at = row.facts.draw_called_at;
     let draw_at = draw_called_at.map_or(document.draw_at, |called| called.min(document.draw_at));
     let sale = match document.method {
         LineMethod::Draw => "draw and start of the sale",
@@ -42,6 +40,7 @@ pub(super) fn of_room(
         location: "",
         description: "",
         issued_at: timestamp(now),
+        sequence: row.version.saturating_sub(1),
         starts_at: timestamp(*at_ms),
         ends_at: timestamp(at_ms.saturating_add(ENTRY_MS)),
         time_zone: zone,
@@ -51,22 +50,33 @@ pub(super) fn of_room(
 
 #[cfg(test)]
 mod tests {
+    use fairgate_rules::draw::DrawSecret;
+    use fairgate_rules::phase::RoomFacts;
+    use fairgate_rules::room_document::RoomDocument;
+
     use super::*;
 
-    fn document(opens_at: i64, draw_at: i64) -> RoomDocument {
-        RoomDocument {
-            title: "Night one".to_owned(),
-            method: LineMethod::Draw,
-            opens_at,
-            draw_at,
-            ..RoomDocument::everyday()
+    fn row(opens_at: i64, draw_at: i64) -> RoomRow {
+        RoomRow {
+            room: "demo".to_owned(),
+            document: RoomDocument {
+                title: "Night one".to_owned(),
+                method: LineMethod::Draw,
+                opens_at,
+                draw_at,
+                ..RoomDocument::everyday()
+            },
+            facts: RoomFacts::default(),
+            version: 1,
+            secret: DrawSecret([0; 32]),
+            created_at: 0,
         }
     }
 
     #[test]
     fn a_calendar_has_the_opening_and_the_draw_by_the_venues_clocks() {
-        let document = document(1_800_000_000_000, 1_800_003_600_000);
-        let text = of_room("demo", &document, None, Some("Europe/Berlin"), 0);
+        let mut row = row(1_800_000_000_000, 1_800_003_600_000);
+        let text = of_room(&row, Some("Europe/Berlin"), 0);
         for line in [
             "SUMMARY:Night one: the lobby opens",
             "SUMMARY:Night one: draw and start of the sale",
@@ -76,14 +86,30 @@ mod tests {
         ] {
             assert!(text.contains(&format!("\r\n{line}\r\n")), "{line}: {text}");
         }
-        let forward = of_room("demo", &document, Some(1_800_001_800_000), None, 0);
+        row.facts.draw_called_at = Some(1_800_001_800_000);
+        let forward = of_room(&row, None, 0);
         assert!(forward.contains("DTSTART:20270115T083000Z"), "{forward}");
     }
 
     #[test]
+    fn a_room_whose_draw_moved_has_a_larger_sequence_and_a_new_stamp() {
+        let mut row = row(1_800_000_000_000, 1_800_003_600_000);
+        let first = of_room(&row, None, 1_799_000_000_000);
+        assert_eq!(first.matches("\r\nSEQUENCE:0\r\n").count(), 2, "{first}");
+        row.document.draw_at += 3_600_000;
+        row.version += 1;
+        let moved = of_room(&row, None, 1_799_000_060_000);
+        assert_eq!(moved.matches("\r\nSEQUENCE:1\r\n").count(), 2, "{moved}");
+        let stamp = |text: &str| {
+            let from = text.split("DTSTAMP:").nth(1).expect("a stamp");
+            from.split('\r').next().expect("its end").to_owned()
+        };
+        assert!(stamp(&moved) > stamp(&first), "{moved}");
+    }
+
+    #[test]
     fn a_room_that_sells_from_its_opening_has_one_entry() {
-        let document = document(1_800_000_000_000, 1_800_000_000_000);
-        let text = of_room("demo", &document, None, None, 0);
+        let text = of_room(&row(1_800_000_000_000, 1_800_000_000_000), None, 0);
         assert_eq!(text.matches("BEGIN:VEVENT").count(), 1);
     }
 }

@@ -145,9 +145,7 @@ async fn calendar_of(on_sales: &OnSales, id: &str) -> Result<Response, Problem> 
     }
     let shows = on_sales.shows_of(&room).await;
     let zone = shows.zone.as_deref();
-    let row = room.row();
-    let called_at = row.facts.draw_called_at;
-    let text = calendar::of_room(room.id(), &row.document, called_at, zone, rooms.now_ms());
+    let text = calendar::of_room(&room.row(), zone, rooms.now_ms());
     let headers = [
         (
             header::CONTENT_TYPE,

@@ -196,6 +196,19 @@ impl Ledger {
             .await
     }
 
+    /// Returns since when a version of a show's terms applies, in milliseconds since the epoch.
+    pub async fn terms_since(&self, show: &ShowId, version: u32) -> Result<Option<i64>> {
+        self.installation
+            .read(show.clone(), move |tx, show| {
+                Box::pin(async move {
+                    let sql = "SELECT at FROM terms WHERE show = $1 AND version = $2";
+                    let found = tx.first(sql, &[&show.as_str(), &version]).await?;
+                    found.map(|row| row.get(0)).transpose()
+                })
+            })
+            .await
+    }
+
     /// Returns a named secret of the installation. The first call stores `fresh` as the secret.
     pub async fn secret(&self, name: &'static str, fresh: [u8; 32]) -> Result<[u8; 32]> {
         self.installation

@@ -314,13 +314,23 @@ impl Catalogue {
     }
 
     async fn plan(&self, venue: &VenueId, version: u32) -> Result<Arc<SeatingPlan>, LedgerError> {
+        let plan = self.find_plan(venue, version).await?;
+        plan.ok_or_else(|| LedgerError::Corrupt(format!("venue {venue} lacks plan {version}")))
+    }
+
+    /// Returns a version of a venue's plan, or `None` if there is no such version.
+    async fn find_plan(
+        &self,
+        venue: &VenueId,
+        version: u32,
+    ) -> Result<Option<Arc<SeatingPlan>>, LedgerError> {
         let key = (venue.clone(), version);
         if let Some(plan) = self.shared.plans.read().get(&key) {
-            return Ok(Arc::clone(plan));
+            return Ok(Some(Arc::clone(plan)));
         }
-        let text = self.ledger.plan(venue, version).await?;
-        let text = text
-            .ok_or_else(|| LedgerError::Corrupt(format!("venue {venue} lacks plan {version}")))?;
+        let Some(text) = self.ledger.plan(venue, version).await? else {
+            return Ok(None);
+        };
         let map: SeatMap = serde_json::from_str(&text)
             .map_err(|error| LedgerError::Corrupt(format!("plan {version} of {venue}: {error}")))?;
         let geometry = geometry(&map).map_err(|error| LedgerError::Corrupt(error.to_string()))?;
@@ -329,9 +339,8 @@ impl Catalogue {
             map,
             geometry,
         });
-        Ok(Arc::clone(
-            self.shared.plans.write().entry(key).or_insert(plan),
-        ))
+        let mut plans = self.shared.plans.write();
+        Ok(Some(Arc::clone(plans.entry(key).or_insert(plan))))
     }
 }
 

@@ -1,5 +1,5 @@
-//! Stores a promoter's show. Its document is checked against the venue's newest plan, and a change
-//! that would move seats in use is refused.
+//! Stores a promoter's show. Its document is checked against the plan that the show pins, and a
+//! change that would move seats in use is refused.
 
 use std::sync::Arc;
 
@@ -29,6 +29,9 @@ pub enum ShowPutRefusal {
     /// Seats of the show were held or sold in this currency.
     #[error("the show is sold in {}", .0.as_str())]
     CurrencyInUse(Currency),
+    /// The show has orders, so these fields cannot change.
+    #[error("the show has orders, and {0:?} would change")]
+    PostponeInstead(Vec<&'static str>),
     /// The ledger did not answer.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -44,30 +47,43 @@ impl ShowPutRefusal {
                 Self::PlanInUse(labels.unwrap_or_default())
             }
             ShowRefused::CurrencyInUse(currency) => Self::CurrencyInUse(currency),
+            ShowRefused::PostponeInstead(fields) => Self::PostponeInstead(fields),
             ShowRefused::Ledger(error) => Self::Ledger(error),
         }
     }
 }
 
 impl Catalogue {
-    /// Stores a show with its venue's newest plan. `held` lists the seats that are in baskets and
-    /// unpaid orders.
+    /// Stores a show. The show pins the plan that its document names. If the document names none,
+    /// the show keeps its plan; a show that is new in its venue gets the venue's newest plan.
+    /// `held` lists the seats that are in baskets and unpaid orders.
     ///
     /// # Errors
     /// Returns a [`ShowPutRefusal`]. Nothing was changed, except perhaps if the ledger failed.
     pub async fn put_show(
         &self,
         id: &ShowId,
-        document: ShowDocument,
+        mut document: ShowDocument,
         held: &[u32],
         now_ms: i64,
-    ) -> Result<Arc<Show>, ShowPutRefusal> {
+    ) -> Result<PutShow, ShowPutRefusal> {
         let newest = self.ledger.newest_plan(&document.venue).await?;
-        let version = newest.ok_or_else(|| ShowPutRefusal::NoVenue(document.venue.clone()))?;
-        let plan = self.plan(&document.venue, version).await?;
+        let newest = newest.ok_or_else(|| ShowPutRefusal::NoVenue(document.venue.clone()))?;
+        let present = self.show(id);
+        let own = present.as_deref().filter(|show| show.run.is_none());
+        if let Some(own) = own {
+            self.refuse_to_move(own, &document).await?;
+        }
+        let named = document.plan.take();
+        let pinned = own.filter(|show| show.document.venue == document.venue);
+        let pinned = pinned.map(|show| show.plan.version);
+        let plan = match named {
+            Some(version) => self.named_plan(&document.venue, version, pinned).await?,
+            None => self.plan(&document.venue, pinned.unwrap_or(newest)).await?,
+        };
+        let version = plan.version;
         let prices = check_show_document(&document, &plan.map, self.rules(document.currency))
             .map_err(ShowPutRefusal::Invalid)?;
-        let present = self.show(id);
         let sold_seats_check = match &present {
             Some(present) => check_present(present, &document, &plan, held)?,
             None => None,
@@ -108,8 +124,61 @@ impl Catalogue {
             .write()
             .insert(id.clone(), Arc::clone(&show));
         self.shared.edition.advance();
-        Ok(show)
+        Ok(PutShow {
+            show,
+            newest_plan: newest,
+        })
     }
+
+    /// Refuses to move a show with orders to another time or venue. The ledger checks this again,
+    /// because an order may be made meanwhile.
+    async fn refuse_to_move(
+        &self,
+        show: &Show,
+        document: &ShowDocument,
+    ) -> Result<(), ShowPutRefusal> {
+        let moved = show.document.moves_to(document);
+        if moved.is_empty() || self.ledger.claimed(&show.id).await?.is_empty() {
+            return Ok(());
+        }
+        Err(ShowPutRefusal::PostponeInstead(moved))
+    }
+
+    /// Returns the version of a venue's plan that a document names. A show that stays in its venue
+    /// pins the version `pinned` now.
+    async fn named_plan(
+        &self,
+        venue: &VenueId,
+        version: u32,
+        pinned: Option<u32>,
+    ) -> Result<Arc<SeatingPlan>, ShowPutRefusal> {
+        let refused = |detail: String| {
+            ShowPutRefusal::Invalid(vec![FieldFault {
+                field: "plan".to_owned(),
+                code: "invalid_field",
+                detail,
+            }])
+        };
+        if let Some(pinned) = pinned.filter(|pinned| version < *pinned) {
+            return Err(refused(format!(
+                "the show pins version {pinned}, and versions only grow; to go back to an earlier plan, put it as the venue's plan again, and name the version that it gets"
+            )));
+        }
+        match self.find_plan(venue, version).await? {
+            Some(plan) => Ok(plan),
+            None => Err(refused(format!(
+                "the venue has no plan of version {version}; PUT /v1/promoter/venues/{venue} tells the version that it stored"
+            ))),
+        }
+    }
+}
+
+/// A show that was stored.
+pub struct PutShow {
+    /// The show.
+    pub show: Arc<Show>,
+    /// The newest version of its venue's plan. The show may pin an older one.
+    pub newest_plan: u32,
 }
 
 /// Checks whether a show may get a new document while the seats in `held` are held. If the plan

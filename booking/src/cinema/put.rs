@@ -33,6 +33,8 @@ const FOCAL_DEPTH: f32 = 2.0 / 3.0;
 /// How many faults of one chart are reported, at most. When the chart is put as a venue's plan, all
 /// its faults are reported.
 const CHART_FAULTS_SHOWN_MAX: usize = 5;
+/// How many shows a refusal names in its text, at most.
+const IDS_SHOWN_MAX: usize = 10;
 
 /// Where to find the charts that halls name.
 #[derive(Debug, Clone)]
@@ -86,10 +88,28 @@ pub enum ProgrammePutRefusal {
     /// Seats of these shows were sold in another currency.
     #[error("{} sold in another currency: keep that currency, or give each of them a new id", counted(.0.len(), "showing was", "showings were"))]
     CurrencyInUse(Vec<ShowId>),
+    /// Seats of these shows were ordered, and the programme has another time or hall for them.
+    #[error("the programme has another time or hall for {} with orders: {}. Keep their times and halls, or postpone them", counted(.0.len(), "showing", "showings"), shown_ids(.0))]
+    PostponeInstead(Vec<ShowId>),
     /// The ledger failed. If it failed after the programme was stored, the new programme is in
     /// force.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+}
+
+/// Returns the first ids of a list as a text.
+fn shown_ids(shows: &[ShowId]) -> String {
+    let shown: Vec<&str> = shows
+        .iter()
+        .take(IDS_SHOWN_MAX)
+        .map(ShowId::as_str)
+        .collect();
+    let more = if shows.len() > IDS_SHOWN_MAX {
+        ", …"
+    } else {
+        ""
+    };
+    shown.join(", ") + more
 }
 
 /// A plan and the form in which it is stored. Halls with the same plan share one value.
@@ -325,6 +345,7 @@ impl CinemaCatalogue {
     fn refusal_with_labels(&self, refused: ProgrammeRefused) -> ProgrammePutRefusal {
         match refused {
             ProgrammeRefused::CurrencyInUse(shows) => ProgrammePutRefusal::CurrencyInUse(shows),
+            ProgrammeRefused::PostponeInstead(shows) => ProgrammePutRefusal::PostponeInstead(shows),
             ProgrammeRefused::Ledger(error) => ProgrammePutRefusal::Ledger(error),
             ProgrammeRefused::PlanInUse(shows) => {
                 let labelled = shows.into_iter().map(|(id, seats)| {

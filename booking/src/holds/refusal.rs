@@ -101,6 +101,9 @@ pub enum HoldRefusal {
     /// The show's prices or rules changed after the hold was taken.
     #[error("the show's terms have changed")]
     TermsChanged,
+    /// The show begins at another time than when the hold was taken.
+    #[error("the show begins at another time")]
+    TimeChanged,
     /// The show is cancelled.
     #[error("the show is cancelled")]
     ShowCancelled,

@@ -8,7 +8,7 @@ use axum::response::Response;
 use fairgate_base::clock::Clock;
 use fairgate_base::http::keys::{KeyedRoutes, PromoterCaller, RoleKeys};
 use fairgate_base::http::shared_answers::SharedAnswer;
-use fairgate_base::http::{JsonText, PathParams, Problem, ProblemCode, QueryParams};
+use fairgate_base::http::{JsonText, NoFields, PathParams, Problem, ProblemCode, QueryParams};
 use fairgate_model::counted::counted;
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::money::Money;
@@ -272,6 +272,7 @@ pub async fn showings(
 pub async fn put(
     State(routes): State<CinemaRoutes>,
     _: PromoterCaller,
+    _: QueryParams<NoFields>,
     JsonText(body): JsonText,
 ) -> Result<JsonAnswer, Problem> {
     let now_ms = routes.clock.now_ms();
@@ -469,6 +470,13 @@ fn programme_problem(why: ProgrammePutRefusal) -> Problem {
             Problem::new(ProblemCode::CurrencyInUse, detail)
                 .with_member("field", "currency")
                 .with_member("shows", shows)
+        }
+        ProgrammePutRefusal::PostponeInstead(shows) => {
+            let detail = format!(
+                "The programme has another time or hall for {} with orders. Nothing was changed. Keep their times and halls, or tell the buyers with POST /v1/promoter/shows/{{show}}/postpone.",
+                counted(shows.len(), "showing", "showings")
+            );
+            Problem::new(ProblemCode::PostponeInstead, detail).with_member("shows", shows)
         }
         ProgrammePutRefusal::Ledger(error) => error.into(),
     }

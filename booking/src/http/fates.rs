@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use fairgate_base::clock::{Clock, rfc3339};
 use fairgate_base::http::keys::{KeyedRoutes, PromoterCaller, Role, RoleKeys};
-use fairgate_base::http::{JsonBody, PathParams, Problem, ProblemCode};
+use fairgate_base::http::{JsonBody, PathParams, Problem, ProblemCode, QueryParams};
 use fairgate_model::ids::ShowId;
 use fairgate_model::money::Currency;
 use fairgate_model::shows::Show;
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::catalogue::Catalogue;
 use crate::http::answers::JsonAnswer;
 use crate::http::holds::MoneyView;
-use crate::ledger::{Ledger, RefundFigures, RefundSum};
+use crate::ledger::{Ledger, NewFate, RefundFigures, RefundSum};
 use crate::wake::WorkerNotifier;
 
 /// What the handlers of cancelled and postponed shows need.
@@ -36,6 +36,39 @@ pub struct ShowFateRoutes {
     pub mass: WorkerNotifier,
 }
 
+/// The longest reason for a cancellation or a postponement, in characters.
+const REASON_CHARS_MAX: usize = 500;
+
+/// The query of a call that cancels or postpones a show.
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields, default)]
+pub struct ShowFateQuery {
+    /// `true` is refused, because this version cannot tell the consequences beforehand.
+    preview: Option<bool>,
+}
+
+/// `POST /v1/promoter/shows/{show}/cancel`.
+#[derive(Debug, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = CancelAsk)]
+pub struct CancelRequest {
+    /// Why, 1 to 500 characters.
+    reason: Option<String>,
+    /// What happens to the money for tickets that were scanned. `keep`: it is kept, as without this
+    /// field. `refund` is not available yet.
+    scanned: Option<ScannedTickets>,
+}
+
+/// What happens to the money for scanned tickets of a cancelled show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ScannedTickets {
+    /// It is kept.
+    Keep,
+    /// It goes back.
+    Refund,
+}
+
 /// `POST /v1/promoter/shows/{show}/postpone`.
 #[derive(Debug, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -49,6 +82,9 @@ pub struct PostponeRequest {
     #[serde(default)]
     #[schema(value_type = Option<String>)]
     refunds_until: Option<Timestamp>,
+    /// Why, 1 to 500 characters.
+    #[serde(default)]
+    reason: Option<String>,
 }
 
 /// The fate of a show, and figures about its refunds.
@@ -58,6 +94,8 @@ pub struct RefundReport {
     show: ShowId,
     /// `cancelled` or `postponed`. Null if the show takes place as planned.
     fate: Option<&'static str>,
+    /// Why, in the promoter's words. Null if no reason was given.
+    reason: Option<String>,
     /// When it begins, RFC 3339.
     starts_at: String,
     /// The time until which buyers of a postponed show may give tickets back without a fee.
@@ -90,14 +128,23 @@ pub struct RefundSumView {
 
 /// Cancels a show for good. No more of its seats are sold. Everything that was paid for it is
 /// refunded without a fee, except what was paid for scanned tickets.
-#[utoipa::path(post, path = "/v1/promoter/shows/{show}/cancel", tag = "promoter", params(("show" = String, Path)),
-    responses((status = 200, body = RefundReport), (status = 404)))]
+#[utoipa::path(post, path = "/v1/promoter/shows/{show}/cancel", tag = "promoter", params(("show" = String, Path), ShowFateQuery),
+    request_body = CancelRequest, responses((status = 200, body = RefundReport), (status = 404), (status = 422)))]
 pub async fn cancel(
     State(routes): State<ShowFateRoutes>,
     PathParams(show): PathParams<String>,
-    headers: HeaderMap,
+    _: PromoterCaller,
+    QueryParams(query): QueryParams<ShowFateQuery>,
+    JsonBody(ask): JsonBody<CancelRequest>,
 ) -> Result<JsonAnswer, Problem> {
-    routes.keys.require_role(&headers, Role::Promoter)?;
+    query.refuse_preview()?;
+    let reason = checked_reason(ask.reason)?;
+    if ask.scanned == Some(ScannedTickets::Refund) {
+        return Err(Problem::not_available(
+            "scanned",
+            "scanned: this version keeps the money for tickets that were scanned. Nothing was changed. Leave the field out or say \"keep\".",
+        ));
+    }
     let now_ms = routes.clock.now_ms();
     let show = routes.find_current_show(&show).await?;
     // A departure whose seats nobody has ever held is only in the timetable. `touched` writes it
@@ -106,10 +153,11 @@ pub async fn cancel(
     if show.fate != Some(ShowFate::Cancelled) {
         // If another node cancelled the show a moment ago, nothing is written, and the result is
         // the same.
-        routes
-            .ledger
-            .put_fate(&show.id, ShowFate::Cancelled, None, now_ms)
-            .await?;
+        let fate = NewFate {
+            reason,
+            ..NewFate::CANCELLED
+        };
+        routes.ledger.put_fate(&show.id, fate, now_ms).await?;
         routes.catalogue.refresh_catalogue().await?;
     }
     routes.mass.notify_worker();
@@ -124,14 +172,17 @@ impl KeyedRoutes for ShowFateRoutes {
 
 /// Postpones a show. Its tickets are valid at the new time. They may be given back without a fee
 /// until `refunds_until`.
-#[utoipa::path(post, path = "/v1/promoter/shows/{show}/postpone", tag = "promoter", params(("show" = String, Path)),
+#[utoipa::path(post, path = "/v1/promoter/shows/{show}/postpone", tag = "promoter", params(("show" = String, Path), ShowFateQuery),
     request_body = PostponeRequest, responses((status = 200, body = RefundReport), (status = 404), (status = 409), (status = 422)))]
 pub async fn postpone(
     State(routes): State<ShowFateRoutes>,
     PathParams(show): PathParams<String>,
     _: PromoterCaller,
+    QueryParams(query): QueryParams<ShowFateQuery>,
     JsonBody(ask): JsonBody<PostponeRequest>,
 ) -> Result<JsonAnswer, Problem> {
+    query.refuse_preview()?;
+    let reason = checked_reason(ask.reason)?;
     let show = routes.find_current_show(&show).await?;
     if show.run.is_some() {
         return Err(Problem::not_available(
@@ -153,13 +204,14 @@ pub async fn postpone(
             "refunds_until: the show has begun by then. Nothing was changed; name a moment before starts_at.",
         ));
     }
-    let fate = ShowFate::Postponed {
-        refunds_until_ms: refunds_until.as_millisecond(),
+    let fate = NewFate {
+        fate: ShowFate::Postponed {
+            refunds_until_ms: refunds_until.as_millisecond(),
+        },
+        starts_at: Some(ask.starts_at),
+        reason,
     };
-    let written = routes
-        .ledger
-        .put_fate(&show.id, fate, Some(ask.starts_at.to_string()), now_ms)
-        .await?;
+    let written = routes.ledger.put_fate(&show.id, fate, now_ms).await?;
     routes.catalogue.refresh_catalogue().await?;
     if !written {
         return Err(Problem::new(
@@ -181,6 +233,34 @@ pub async fn refunds(
     routes.keys.require_role(&headers, Role::Viewer)?;
     let show = routes.find_current_show(&show).await?;
     routes.report(&show.id).await
+}
+
+impl ShowFateQuery {
+    fn refuse_preview(&self) -> Result<(), Problem> {
+        if self.preview.is_none() {
+            return Ok(());
+        }
+        Err(Problem::not_available(
+            "preview",
+            "preview: this version cannot tell the consequences beforehand. Nothing was changed. GET /v1/promoter/shows/{show}/refunds tells how many orders there are.",
+        ))
+    }
+}
+
+/// Checks the reason that the promoter gives, and returns it without surrounding spaces.
+fn checked_reason(reason: Option<String>) -> Result<Option<String>, Problem> {
+    let Some(reason) = reason else {
+        return Ok(None);
+    };
+    let reason = reason.trim();
+    let chars = reason.chars().count();
+    if (1..=REASON_CHARS_MAX).contains(&chars) && !reason.chars().any(char::is_control) {
+        return Ok(Some(reason.to_owned()));
+    }
+    Err(Problem::invalid_field(
+        "reason",
+        "reason: 1 to 500 printable characters, or leave it out. Nothing was changed.",
+    ))
 }
 
 impl ShowFateRoutes {
@@ -209,6 +289,7 @@ fn refund_report(show: &Show, figures: &RefundFigures) -> RefundReport {
     RefundReport {
         show: show.id.clone(),
         fate: show.fate.map(ShowFate::as_str),
+        reason: figures.reason.clone(),
         starts_at: show.document.starts_at.to_string(),
         refunds_until: show.fate.and_then(ShowFate::refunds_until_ms).map(rfc3339),
         orders_left: figures.orders_left,

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use fairgate_base::clock::{Clock, rfc3339};
-use fairgate_base::http::{JsonBody, JsonBytes, PathParams, Problem, parse_json};
+use fairgate_base::http::{JsonBody, JsonBytes, NoFields, PathParams, Problem, parse_json};
 use fairgate_model::holds::{Hold, HoldPurpose, HoldStage};
 use fairgate_model::ids::{HoldId, ShowId};
 use fairgate_model::money::{Currency, Money};
@@ -269,6 +269,7 @@ pub async fn extend(
         None => CallId(rand::rng().random()),
     };
     let act = async {
+        let NoFields {} = parse_json(&body)?;
         let now_ms = routes.clock.now_ms();
         let hold = routes
             .desk

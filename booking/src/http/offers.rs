@@ -3,16 +3,10 @@
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use fairgate_base::http::{JsonBytes, PathParams, Problem, parse_json};
-use serde::Deserialize;
+use fairgate_base::http::{JsonBytes, NoFields, PathParams, Problem, parse_json};
 
 use super::holds::{HoldRoutes, HoldView};
 use crate::http::answers::key_of;
-
-/// The body of `POST /v1/holds/{hold}/accept`. It has no fields, and may be left out.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct AcceptRequest {}
 
 /// Accepts an offer of the waitlist within its 60 s. The offer becomes a basket, which is held for
 /// the show's `hold_s` from then on, and the visitor no longer waits. A repeated call returns the
@@ -34,9 +28,7 @@ pub async fn accept(
     let key = key_of(&headers)?;
     let call = format!("POST /v1/holds/{id}/accept");
     let act = async {
-        if !body.is_empty() {
-            let AcceptRequest {} = parse_json(&body)?;
-        }
+        let NoFields {} = parse_json(&body)?;
         let now_ms = routes.clock.now_ms();
         let basket = routes
             .desk

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use fairgate_base::clock::rfc3339;
-use fairgate_base::http::{JsonBytes, PathParams, Problem, ProblemCode, parse_json};
+use fairgate_base::http::{JsonBytes, NoFields, PathParams, Problem, ProblemCode, parse_json};
 use fairgate_model::ids::{HoldId, OrderId};
 use fairgate_model::orders::transition::OrderEvent;
 use fairgate_model::orders::{Buyer, OrderState, Traveller};
@@ -133,6 +133,7 @@ pub async fn cancel(
     let caller = record.order.id.to_string();
     let call = format!("POST /v1/orders/{}/cancel", record.order.id);
     let act = async {
+        let NoFields {} = parse_json(&body)?;
         let id = record.order.id.clone();
         let applied = routes
             .desk

@@ -5,7 +5,7 @@ use axum::extract::State;
 use fairgate_base::clock::Clock;
 use fairgate_base::http::keys::{KeyedRoutes, PromoterCaller, RoleKeys};
 use fairgate_base::http::{
-    JsonBody, JsonText, PathParams, Problem, ProblemCode, QueryParams, parse_json,
+    JsonBody, JsonText, NoFields, PathParams, Problem, ProblemCode, QueryParams, parse_json,
 };
 use fairgate_model::counted::counted;
 use fairgate_model::ids::{ShowId, VenueId};
@@ -16,7 +16,7 @@ use fairgate_model::venues::VenueLocation;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Catalogue;
-use crate::catalogue::put::ShowPutRefusal;
+use crate::catalogue::put::{PutShow, ShowPutRefusal};
 use crate::http::answers::JsonAnswer;
 use crate::http::venue_views::VenueLocationView;
 use crate::inventory::seats::SeatInventory;
@@ -108,7 +108,10 @@ pub struct StoredVenueView {
 pub struct StoredShowView {
     #[schema(value_type = String)]
     show: ShowId,
+    /// The version of the venue's plan that the show pins.
     plan_version: u32,
+    /// The newest version of the venue's plan. To pin it, name it as `plan`.
+    newest_plan_version: u32,
     room: String,
     cells: u32,
     /// The categories without a price. They are not for sale.
@@ -168,12 +171,13 @@ pub async fn put_venue(
     )
 }
 
-/// Stores a show with its venue's newest plan.
+/// Stores a show. It keeps its plan until its document names another one.
 #[utoipa::path(put, path = "/v1/promoter/shows/{show}", tag = "promoter", params(("show" = String, Path)),
     request_body = ShowDocument, responses((status = 200, body = StoredShowView), (status = 409), (status = 422)))]
 pub async fn put_show(
     State(routes): State<PromoterRoutes>,
     PathParams(show): PathParams<String>,
+    _: QueryParams<NoFields>,
     _: PromoterCaller,
     JsonBody(document): JsonBody<ShowDocument>,
 ) -> Result<JsonAnswer, Problem> {
@@ -185,7 +189,7 @@ pub async fn put_show(
     let before = routes.catalogue.show(&id);
     let held = routes.seats.held_seats(&routes.catalogue, &id).await;
     let now_ms = routes.clock.now_ms();
-    let show = routes
+    let PutShow { show, newest_plan } = routes
         .catalogue
         .put_show(&id, document, &held, now_ms)
         .await
@@ -208,6 +212,7 @@ pub async fn put_show(
         200,
         &StoredShowView {
             plan_version: show.plan.version,
+            newest_plan_version: newest_plan,
             room: routes.catalogue.room_of(&id),
             cells: map.cell_count(),
             not_for_sale: unpriced.map(|(category, _)| category.key.clone()).collect(),
@@ -281,7 +286,7 @@ fn put_problem(why: ShowPutRefusal) -> Problem {
         ShowPutRefusal::PlanInUse(seats) => {
             let shown: Vec<_> = seats.iter().take(10).cloned().collect();
             let detail = format!(
-                "The newest plan moves, drops or renames seats that are held or sold: {}. Nothing was changed. Keep these seats as they are.",
+                "The plan moves, drops or renames seats that are held or sold: {}. Nothing was changed. Keep these seats as they are.",
                 shown.join(", ")
             );
             Problem::new(ProblemCode::PlanInUse, detail).with_member("seats", seats)
@@ -294,6 +299,13 @@ fn put_problem(why: ShowPutRefusal) -> Problem {
             ),
         )
         .with_member("field", "currency"),
+        ShowPutRefusal::PostponeInstead(fields) => {
+            let detail = format!(
+                "{}: people have orders for this show and rely on its date and hall. Nothing was changed. To change the date, tell them with POST /v1/promoter/shows/{{show}}/postpone; to change the hall, cancel the show and sell it as a new one.",
+                fields.join(", ")
+            );
+            Problem::new(ProblemCode::PostponeInstead, detail).with_member("fields", fields)
+        }
         ShowPutRefusal::Ledger(error) => error.into(),
     }
 }

@@ -72,6 +72,9 @@ pub enum ProgrammeRefused {
     /// Orders have seats of these shows at prices in another currency.
     #[error("{} shows were sold in another currency", .0.len())]
     CurrencyInUse(Vec<ShowId>),
+    /// Orders have seats of these shows, and the programme has another time or hall for them.
+    #[error("{} shows with orders would move", .0.len())]
+    PostponeInstead(Vec<ShowId>),
     /// The ledger could not write the programme.
     #[error(transparent)]
     Ledger(#[from] LedgerError),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use fairgate_databases::LedgerError;
 use fairgate_model::grid::CellGrid;
 use fairgate_pass::Holder;
+use jiff::Timestamp;
 
 use crate::store::ClaimableHold;
 pub use fairgate_model::grid::ClaimedCell;
@@ -107,6 +108,9 @@ pub enum SeatClaimRefused {
     /// The show pins another plan now.
     #[error("the plan has changed")]
     PlanChanged,
+    /// The show begins at another time than in the order's terms.
+    #[error("the show begins at another time")]
+    TimeChanged,
     /// The show was cancelled.
     #[error("the show was cancelled")]
     Cancelled,
@@ -229,6 +233,9 @@ pub enum ShowRefused {
     /// Orders have seats at prices in this currency, so the currency cannot change.
     #[error("the show was sold in {}", .0.as_str())]
     CurrencyInUse(Currency),
+    /// Orders have seats, so these fields cannot change: the time and the venue.
+    #[error("the show has orders, and {0:?} would change")]
+    PostponeInstead(Vec<&'static str>),
     /// The ledger could not write the show.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -313,8 +320,10 @@ pub struct RefundSum {
 }
 
 /// A show's refunds in figures.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RefundFigures {
+    /// Why the show was cancelled or postponed, in the promoter's words.
+    pub reason: Option<String>,
     /// Paid orders that have something to refund: they have no tickets yet, or tickets that are
     /// neither scanned nor void.
     pub orders_left: u64,
@@ -330,6 +339,26 @@ pub struct RefundFigures {
     pub failed: RefundSum,
     /// Fees that were deducted from refunds, in minor units.
     pub fees: i64,
+}
+
+/// A show's new fate.
+#[derive(Debug, Clone)]
+pub struct NewFate {
+    /// What happens to the show.
+    pub fate: ShowFate,
+    /// The show's new beginning. A show that is cancelled has none.
+    pub starts_at: Option<Timestamp>,
+    /// Why, in the promoter's words.
+    pub reason: Option<String>,
+}
+
+impl NewFate {
+    /// The fate of a show that is cancelled without a reason.
+    pub const CANCELLED: Self = Self {
+        fate: ShowFate::Cancelled,
+        starts_at: None,
+        reason: None,
+    };
 }
 
 /// A timetable to be stored.

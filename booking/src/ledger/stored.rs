@@ -116,10 +116,13 @@ pub(super) struct ShowClaimState {
     pub have: u32,
     /// Whether the show was cancelled.
     pub cancelled: bool,
+    /// Whether the show begins at another time than the order's terms say.
+    pub time_changed: bool,
 }
 
 /// Makes the checks of a claim that do not depend on its cells. Refuses the claim if the locks are
-/// lost, the show was cancelled or pins another plan, or the visitor would have too many seats.
+/// lost, the show was cancelled, pins another plan or begins at another time, or the visitor would
+/// have too many seats.
 pub(super) fn may_claim(
     order: &Order,
     show_state: ShowClaimState,
@@ -133,6 +136,9 @@ pub(super) fn may_claim(
     }
     if show_state.pinned != Some(order.plan_version) {
         return Err(SeatClaimRefused::PlanChanged);
+    }
+    if show_state.time_changed {
+        return Err(SeatClaimRefused::TimeChanged);
     }
     let (have, limit) = (show_state.have, basis.limit);
     let wanted = u32::try_from(order.items.len()).unwrap_or(u32::MAX);

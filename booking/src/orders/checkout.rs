@@ -269,6 +269,7 @@ impl OrderDesk {
             },
             SeatClaimRefused::OtherPurpose(purpose) => HoldRefusal::OtherPurpose(purpose).into(),
             SeatClaimRefused::PlanChanged => HoldRefusal::PlanChanged.into(),
+            SeatClaimRefused::TimeChanged => HoldRefusal::TimeChanged.into(),
             SeatClaimRefused::Superseded => HoldRefusal::NotReady.into(),
             SeatClaimRefused::Ledger(error) => error.into(),
         }

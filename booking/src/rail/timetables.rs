@@ -135,6 +135,7 @@ fn departure_document(departure: &Departure) -> ShowDocument {
     let terms = &departure.terms;
     ShowDocument {
         venue: departure.stock.clone(),
+        plan: None,
         title: departure.title.clone(),
         starts_at: departure.starts_at,
         sells_until: None,

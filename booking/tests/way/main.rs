@@ -3,6 +3,7 @@
 
 mod accepting;
 mod bad_input;
+mod changing;
 mod choosing;
 mod cinema;
 mod dumping;

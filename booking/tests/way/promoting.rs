@@ -188,11 +188,12 @@ async fn a_plan_without_the_ordered_or_sold_seats_is_refused() {
     let (app, ana, ben) = opened().await;
     let order = app.order(&ana, &["D-9", "D-10"]).await;
     app.put_venue("hall", "grid:3x10").await;
-    let refused = put_show(&app, json!({})).await.problem(409, "plan_in_use");
+    let smaller = || put_show(&app, json!({"plan": 2}));
+    let refused = smaller().await.problem(409, "plan_in_use");
     assert_eq!(refused["seats"], json!(["D-9", "D-10"]));
     app.pay(&order, "approve").await.is(200);
     app.order_in(&order, "ticketed").await;
-    put_show(&app, json!({})).await.problem(409, "plan_in_use");
+    smaller().await.problem(409, "plan_in_use");
     app.hold(&ben, &["A-1", "A-2"]).await;
     assert_eq!(app.seats("night-1").await["unavailable"]["A-1"], "held");
 }
@@ -206,7 +207,7 @@ async fn a_larger_plan_is_sold_after_the_baskets_of_the_old_plan_are_gone() {
     // In a hall of four or five rows, the first half of the rows is cat1. Rows A and B belong to it
     // in both halls.
     app.put_venue("hall", "grid:5x10").await;
-    let put = put_show(&app, json!({})).await.is(200);
+    let put = put_show(&app, json!({"plan": 2})).await.is(200);
     assert_eq!(
         (&put["plan_version"], &put["cells"]),
         (&json!(2), &json!(50))

@@ -237,8 +237,8 @@ async fn a_mass_refund_goes_on_after_a_crash() {
     // The cancellation is in the ledger, and the process dies before it refunds anything.
     let ledger = app.ledger().await;
     let show = "night-1".parse().expect("a slug");
-    let fate = fairgate_model::shows::fate::ShowFate::Cancelled;
-    let written = ledger.put_fate(&show, fate, None, app.clock.now_ms()).await;
+    let fate = booking::ledger::NewFate::CANCELLED;
+    let written = ledger.put_fate(&show, fate, app.clock.now_ms()).await;
     assert!(written.expect("written"));
     let app = app.restarted().await;
     for order in &orders {

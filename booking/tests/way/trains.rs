@@ -275,7 +275,7 @@ async fn a_journey_whose_order_was_cancelled_can_be_held_again() {
     let order = post(&path, &names(&["Ana Perez"])).by(&ana);
     let order = app.ask(order).await.is(201);
     let cancel = format!("/v1/orders/{}/cancel", text(&order, "order"));
-    app.ask(post(&cancel, &Value::Null).by(&ana)).await.is(200);
+    app.ask(post(&cancel, &json!({})).by(&ana)).await.is(200);
     until("the journey to be free of its order", async || {
         let held = app.ask(post(HOLDS, &ask).by(&ana)).await;
         (held.status == 201).then(|| assert_ne!(held.is(201)["hold"], first["hold"]))

@@ -16,9 +16,14 @@ use crate::shows::rules::{ExchangeRule, RefundRule, rule_faults};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ShowDocument {
-    /// The venue whose newest plan the show pins.
+    /// The venue.
     #[schema(value_type = String)]
     pub venue: VenueId,
+    /// The version of the venue's plan that the show pins from now on. If left out, the show keeps
+    /// its version; a show that is new in its venue gets the newest one. Stored documents do not
+    /// have this field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<u32>,
     /// The title, 1 to 200 characters.
     pub title: String,
     /// When the show begins, RFC 3339 with an offset.
@@ -69,6 +74,20 @@ pub struct ShowDocument {
     /// cannot be exchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exchange: Option<ExchangeRule>,
+}
+
+impl ShowDocument {
+    /// Returns the names of the fields in which `next` names another time or another venue. Buyers
+    /// rely on both.
+    #[must_use]
+    pub fn moves_to(&self, next: &Self) -> Vec<&'static str> {
+        let moves = [
+            ("starts_at", self.starts_at != next.starts_at),
+            ("venue", self.venue != next.venue),
+        ];
+        let moved = moves.into_iter().filter(|(_, moved)| *moved);
+        moved.map(|(field, _)| field).collect()
+    }
 }
 
 /// How a call that names seats is answered if it would leave a single empty seat.

@@ -47,6 +47,7 @@ impl From<HoldRefusal> for Problem {
             | HoldRefusal::NoExtensionsLeft
             | HoldRefusal::PlanChanged
             | HoldRefusal::TermsChanged
+            | HoldRefusal::TimeChanged
             | HoldRefusal::ShowCancelled
             | HoldRefusal::NotReady
             | HoldRefusal::Unreachable => without_values(&refusal),
@@ -76,6 +77,10 @@ fn without_values(refusal: &HoldRefusal) -> Problem {
         HoldRefusal::TermsChanged => (
             ProblemCode::TermsChanged,
             "Prices or rules of this show changed after you took these seats. Your hold is as it was, at the prices you saw: order it, or give it back and choose anew.",
+        ),
+        HoldRefusal::TimeChanged => (
+            ProblemCode::TermsChanged,
+            "This show begins at another time than when you took these seats. Nothing was ordered or charged, and your seats are still held. Look at the new time; if it suits you, give the seats back and take them again.",
         ),
         HoldRefusal::ShowCancelled => (
             ProblemCode::ShowCancelled,

@@ -210,7 +210,7 @@ mod tests {
         let document = serde_json::from_value(document).expect("a document");
         let id = "film-1".parse().expect("a slug");
         let show = catalogue.put_show(&id, document, &[], 0).await;
-        let show = show.expect("stored");
+        let show = show.expect("stored").show;
         let store = Arc::new(MemoryStore::default());
         let seats = SeatInventory::new(store.clone(), ledger, Clock::system());
         let left = seats.seats_left(std::slice::from_ref(&show)).await;

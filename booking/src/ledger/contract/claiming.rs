@@ -382,7 +382,7 @@ async fn a_new_plan_that_moves_claimed_seats_is_refused(ledger: Books) {
     let mut elsewhere = stored(1);
     elsewhere.document.venue = "other-hall".parse().expect("a slug");
     let refused = ledger.put_show(elsewhere, None, NOW_MS).await;
-    assert!(matches!(refused, Err(ShowRefused::PlanInUse(seats)) if seats == [0, 3]));
+    assert!(matches!(refused, Err(ShowRefused::PostponeInstead(of)) if of == ["venue"]));
     let kept = ledger
         .put_show(stored(2), Some(check(1, |seat| seat < 4)), NOW_MS)
         .await;

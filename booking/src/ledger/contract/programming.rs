@@ -7,7 +7,9 @@ use fairgate_model::shows::document::ShowDocument;
 use fairgate_model::shows::fate::ShowFate;
 
 use super::*;
-use crate::ledger::{LedgerError, NewHallPlan, NewProgramme, ProgrammeOutcome, ProgrammeRefused};
+use crate::ledger::{
+    LedgerError, NewFate, NewHallPlan, NewProgramme, ProgrammeOutcome, ProgrammeRefused,
+};
 
 pub(super) const CASES: &[Case] = cases![
     a_programme_is_written_as_a_whole_and_read_once,
@@ -22,6 +24,7 @@ pub(super) const CASES: &[Case] = cases![
     an_import_that_read_an_older_plan_pins_no_number_of_the_old_hall,
     an_import_that_read_an_older_plan_does_not_replace_the_pinned_one,
     a_showing_with_sold_seats_does_not_move_to_another_hall,
+    a_showing_with_sold_seats_does_not_begin_at_another_time,
     a_new_plan_that_moves_no_sold_seat_is_written,
 ];
 
@@ -157,15 +160,16 @@ async fn a_hall_without_a_new_plan_keeps_its_plan(ledger: Books) {
 async fn a_postponed_showing_keeps_its_time_and_gets_other_changes(ledger: Books) {
     put(&ledger, programme("first", 1, 1_000)).await;
     let (id, _) = showing("kino-1", 18, 1_000);
-    let (later, fate) = (
-        "2027-06-03T18:00:00Z",
-        ShowFate::Postponed {
+    let later: jiff::Timestamp = "2027-06-03T18:00:00Z".parse().expect("a moment");
+    let fate = NewFate {
+        fate: ShowFate::Postponed {
             refunds_until_ms: NOW_MS,
         },
-    );
-    let postponed = ledger.put_fate(&id, fate, Some(later.to_owned()), NOW_MS);
+        starts_at: Some(later),
+        reason: None,
+    };
+    let postponed = ledger.put_fate(&id, fate, NOW_MS);
     assert!(postponed.await.expect("written"));
-    let later: jiff::Timestamp = later.parse().expect("a moment");
     let kept = vec![(id.clone(), later)];
     let again = put(&ledger, programme("first", 1, 1_000)).await;
     let expected = ProgrammeOutcome {
@@ -321,10 +325,24 @@ async fn a_showing_with_sold_seats_does_not_move_to_another_hall(ledger: Books) 
     let moved = second.shows.iter_mut().find(|(show, _)| *show == id);
     moved.expect("it is there").1.venue = "kino-2".parse().expect("a slug");
     let refused = ledger.put_programme(second, NOW_MS).await;
-    let Err(ProgrammeRefused::PlanInUse(seats)) = refused else {
-        panic!("a sold seat would move: {refused:?}");
+    assert!(matches!(refused, Err(ProgrammeRefused::PostponeInstead(shows)) if shows == [id]));
+}
+
+async fn a_showing_with_sold_seats_does_not_begin_at_another_time(ledger: Books) {
+    let id = sold(&ledger).await;
+    let before = version(&ledger).await;
+    let at_20 = |show: &ShowId| {
+        let mut second = programme("second", 1, 1_000);
+        let moved = second.shows.iter_mut().find(|(known, _)| known == show);
+        let moved = &mut moved.expect("it is there").1;
+        moved.starts_at = "2027-06-01T20:00:00Z".parse().expect("a moment");
+        second
     };
-    assert_eq!(seats, [(id, vec![3])]);
+    let refused = ledger.put_programme(at_20(&id), NOW_MS).await;
+    assert!(matches!(refused, Err(ProgrammeRefused::PostponeInstead(shows)) if shows == [id]));
+    assert_eq!(version(&ledger).await, before);
+    let (unsold, _) = showing("kino-2", 18, 1_000);
+    assert_eq!(put(&ledger, at_20(&unsold)).await.changed, 1);
 }
 
 async fn a_new_plan_that_moves_no_sold_seat_is_written(ledger: Books) {

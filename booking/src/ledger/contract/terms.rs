@@ -1,6 +1,7 @@
 //! Cases of terms of sale. Terms have numbers, never change, and decide every price.
 
 use fairgate_model::orders::refund::TicketSelection;
+use fairgate_model::orders::transition::OrderEvent;
 
 use super::exchanging::{exchanged, try_exchange, wanted};
 use super::refunding::{ticketed, with_free_refunds};
@@ -10,6 +11,8 @@ use crate::ledger::{ExchangeRefused, ShowRefused};
 pub(super) const CASES: &[Case] = cases![
     changed_terms_get_the_next_number_and_old_numbers_keep_their_terms,
     the_currency_of_a_show_with_claimed_seats_cannot_change,
+    the_time_and_the_venue_of_a_show_with_claimed_seats_cannot_change,
+    seats_held_for_another_time_are_not_claimed,
     seats_at_prices_that_differ_from_their_terms_are_refused,
     a_hold_of_another_purpose_never_becomes_a_plain_order,
     a_plain_order_is_never_taken_for_a_successor,
@@ -60,6 +63,54 @@ async fn the_currency_of_a_show_with_claimed_seats_cannot_change(ledger: Books) 
     assert!(matches!(refused, Err(ShowRefused::CurrencyInUse(of)) if of == francs));
     let shown = ledger.shows().await.expect("readable").remove(0);
     assert_eq!((shown.document.currency, shown.terms), (francs, 2));
+}
+
+async fn the_time_and_the_venue_of_a_show_with_claimed_seats_cannot_change(ledger: Books) {
+    stocked(&ledger).await;
+    let annex: VenueId = "annex".parse().expect("a slug");
+    let plan = ledger.put_venue(&annex, plan_of("plan", [1; 32]), NOWHERE, NOW_MS);
+    assert_eq!(plan.await.expect("stored"), 1);
+    let order = claimed(&ledger, "a", ANA, &[0]).await;
+    let before = ledger.shows().await.expect("readable").remove(0);
+    let changed = async |fields: &[&str]| {
+        let mut shown = ledger.shows().await.expect("readable").remove(0);
+        if fields.contains(&"starts_at") {
+            shown.document.starts_at = "2027-06-01T20:00:01Z".parse().expect("a moment");
+        }
+        if fields.contains(&"venue") {
+            shown.document.venue = annex.clone();
+        }
+        ledger
+            .put_show(shown, Some(check(1, |_| true)), NOW_MS)
+            .await
+    };
+    for fields in [&["starts_at"][..], &["venue"], &["starts_at", "venue"]] {
+        let refused = changed(fields).await;
+        assert!(
+            matches!(&refused, Err(ShowRefused::PostponeInstead(of)) if of == fields),
+            "{fields:?}: {refused:?}"
+        );
+        let shown = ledger.shows().await.expect("readable").remove(0);
+        assert_eq!(shown.document, before.document);
+    }
+    let given_up = ledger.apply_event(&order.id, OrderEvent::GivenUp, NOW_MS);
+    assert!(given_up.await.expect("written").expect("known").changed);
+    let moved = changed(&["starts_at", "venue"]).await;
+    assert_eq!(moved.expect("nobody has an order").plan, 2);
+}
+
+async fn seats_held_for_another_time_are_not_claimed(ledger: Books) {
+    stocked(&ledger).await;
+    let moved = changed(&ledger, |shown| {
+        shown.document.starts_at = "2027-06-02T20:00:00Z".parse().expect("a moment");
+    });
+    assert_eq!(moved.await, 2);
+    let mut order = order("a", ANA, &[0]);
+    let refused = claim(&ledger, &order).await;
+    assert!(matches!(refused, Err(SeatClaimRefused::TimeChanged)));
+    assert!(ledger.claimed(&show()).await.expect("readable").is_empty());
+    order.terms = 2;
+    claim(&ledger, &order).await.expect("the cells are free");
 }
 
 async fn seats_at_prices_that_differ_from_their_terms_are_refused(ledger: Books) {

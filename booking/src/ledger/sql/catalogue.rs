@@ -87,8 +87,8 @@ impl Ledger {
     /// Stores a show and returns its versions. The terms in its document become a new version,
     /// unless the newest version is the same. If the show gets another plan, `check` must pass for
     /// all claimed seats. Without a check, no seat may be claimed. If the show moves to another
-    /// venue, it pins a plan version that is larger than its old one. The currency of a show cannot
-    /// change while orders have seats.
+    /// venue, it pins a plan version that is larger than its old one. The currency, the time and the
+    /// venue of a show cannot change while orders have seats.
     pub async fn put_show(
         &self,
         show: StoredShow,
@@ -261,6 +261,10 @@ async fn put_show(
         let present: ShowDocument = from_json(text(&row, 0)?)?;
         if is_sold && present.currency != show.document.currency {
             return Err(ShowRefused::CurrencyInUse(present.currency));
+        }
+        let moved = present.moves_to(&show.document);
+        if is_sold && !moved.is_empty() {
+            return Err(ShowRefused::PostponeInstead(moved));
         }
         let old = PlanPin {
             venue: present.venue,

@@ -9,7 +9,9 @@ use fairgate_model::holds::{HeldSeat, HoldPurpose, cells_of};
 use fairgate_model::ids::{OrderId, ShowId};
 use fairgate_model::orders::{Order, OrderItem};
 use fairgate_model::payments::Payment;
+use fairgate_model::shows::terms::SaleTerms;
 use fairgate_pass::Holder;
+use jiff::Timestamp;
 
 use super::rows::{
     Result, ShowClaimState, check_item_prices, corrupt, count, find_order, from_json,
@@ -90,12 +92,14 @@ pub(super) async fn lock_for_claim(tx: &SqlTransaction, order: &Order) -> Result
     .await
 }
 
-/// The columns that [`show_claim_state`] reads, for show $1 and visitor $2.
+/// The columns that [`show_claim_state`] reads, for show $1, visitor $2 and the terms $3.
 const SHOW_CLAIM_STATE: &str = "SELECT \
      COALESCE((SELECT plan_version FROM shows WHERE show = $1), -1), \
      COALESCE((SELECT claims_from FROM shows WHERE show = $1), 0), \
      (SELECT COUNT(DISTINCT seat) FROM claims WHERE show = $1 AND visitor = $2), \
-     EXISTS (SELECT 1 FROM show_fates WHERE show = $1 AND fate = 'cancelled')";
+     EXISTS (SELECT 1 FROM show_fates WHERE show = $1 AND fate = 'cancelled'), \
+     (SELECT document ->> 'starts_at' FROM shows WHERE show = $1), \
+     (SELECT terms FROM terms WHERE show = $1 AND version = $3)";
 
 /// Makes the checks of a claim that do not depend on its cells, and checks the prices of `items`.
 /// Returns the order if it exists already. The caller holds the locks of [`lock_for_claim`], so the
@@ -107,23 +111,22 @@ async fn check_claim(
     basis: ClaimBasis,
 ) -> std::result::Result<Option<Order>, SeatClaimRefused> {
     let sql = format!(
-        "{SHOW_CLAIM_STATE}, EXISTS (SELECT 1 FROM orders WHERE order_id = $3), \
-         COALESCE((SELECT at FROM given_up WHERE hold = $4), -1), \
-         (SELECT terms FROM terms WHERE show = $1 AND version = $5), \
+        "{SHOW_CLAIM_STATE}, EXISTS (SELECT 1 FROM orders WHERE order_id = $4), \
+         COALESCE((SELECT at FROM given_up WHERE hold = $5), -1), \
          (SELECT run FROM shows WHERE show = $1)"
     );
     let with: [&(dyn ToSqlValue + Sync); 5] = [
         &order.show.as_str(),
         &order.visitor.0,
+        &order.terms,
         &order.id.as_str(),
         &order.hold.as_str(),
-        &order.terms,
     ];
     let row = tx.query_one(&sql, &with).await?;
-    if row.get(4)? {
+    if row.get(6)? {
         return Ok(find_order(tx, &order.id).await?);
     }
-    if row.get::<i64>(5)? >= order.created_at_ms {
+    if row.get::<i64>(7)? >= order.created_at_ms {
         return Err(given_up_error().into());
     }
     may_claim(order, show_claim_state(&row)?, basis)?;
@@ -134,20 +137,21 @@ async fn check_claim(
 /// Refuses seats at prices that differ from their terms. `row` is the row of [`check_claim`], which
 /// has the terms.
 fn check_prices(row: &SqlRow, items: &[OrderItem]) -> Result<()> {
-    let (terms, run): (Option<&str>, Option<&str>) = (row.get(6)?, row.get(7)?);
+    let (terms, run): (Option<&str>, Option<&str>) = (row.get(5)?, row.get(8)?);
     let terms = terms.ok_or_else(|| corrupt("an order under terms that are not stored"))?;
     let run = run.map(run_of).transpose()?;
     check_item_prices(items, &from_json(terms)?, run.as_deref())
 }
 
 /// Makes those checks of [`check_claim`] that apply to an order that exists already: the
-/// incarnation, the show's fate and plan, and the visitor's limit.
+/// incarnation, the show's fate, plan and time, and the visitor's limit.
 pub(super) async fn check_existing(
     tx: &SqlTransaction,
     order: &Order,
     basis: ClaimBasis,
 ) -> std::result::Result<(), SeatClaimRefused> {
-    let with: [&(dyn ToSqlValue + Sync); 2] = [&order.show.as_str(), &order.visitor.0];
+    let with: [&(dyn ToSqlValue + Sync); 3] =
+        [&order.show.as_str(), &order.visitor.0, &order.terms];
     let row = tx.query_one(SHOW_CLAIM_STATE, &with).await?;
     may_claim(order, show_claim_state(&row)?, basis)
 }
@@ -158,7 +162,18 @@ fn show_claim_state(row: &SqlRow) -> Result<ShowClaimState> {
         claims_from: count(row, 1)?,
         have: u32::try_from(row.get::<i64>(2)?).unwrap_or(u32::MAX),
         cancelled: row.get(3)?,
+        time_changed: time_changed(row.get(4)?, row.get(5)?)?,
     })
+}
+
+/// Returns whether the show's document and the order's terms name different times. If the show is
+/// missing, or the order was made before terms had numbers, there is nothing to compare.
+fn time_changed(starts_at: Option<&str>, terms: Option<&str>) -> Result<bool> {
+    let (Some(starts_at), Some(terms)) = (starts_at, terms) else {
+        return Ok(false);
+    };
+    let terms: SaleTerms = from_json(terms)?;
+    Ok(parsed::<Timestamp>(starts_at)? != terms.starts_at)
 }
 
 /// Finds an order of the visitor that has a seat on exactly these legs.

@@ -4,13 +4,12 @@
 use fairgate_databases::{NamedLock, SqlDialect, SqlTransaction, ToSqlValue};
 use fairgate_model::ids::{OrderId, ShowId};
 use fairgate_model::shows::document::ShowDocument;
-use fairgate_model::shows::fate::ShowFate;
 use fairgate_model::shows::terms::SaleTerms;
 
 use super::catalogue::{lock_catalogue, raise_version};
 use super::rows::{Result, count, from_json, parsed, text};
 use super::{lock, terms};
-use crate::ledger::{RefundFigures, RefundSum};
+use crate::ledger::{NewFate, RefundFigures, RefundSum};
 
 /// The condition for a paid order `o` that has something to refund.
 const HAS_LEFT: &str = "(o.state = 'confirmed' OR o.state IN ('ticketed', 'partly_refunded') \
@@ -32,13 +31,12 @@ pub(super) async fn orders_to_refund(tx: &SqlTransaction, batch_max: u32) -> Res
     rows.iter().map(|row| parsed(text(row, 0)?)).collect()
 }
 
-/// Writes a show's fate, and its new beginning if `starts_at` is given. Returns false if there is
-/// no such show, or if it was cancelled before.
+/// Writes a show's fate, and its new beginning if it has one. Returns false if there is no such
+/// show, or if it was cancelled before.
 pub(super) async fn put(
     tx: &SqlTransaction,
     show: &ShowId,
-    fate: ShowFate,
-    starts_at: Option<&str>,
+    new: &NewFate,
     now_ms: i64,
 ) -> Result<bool> {
     lock_catalogue(tx).await?;
@@ -51,13 +49,13 @@ pub(super) async fn put(
     if tx.first(sql, &[&id]).await?.is_none() {
         return Ok(false);
     }
-    let sql = "INSERT INTO show_fates (show, fate, refunds_until, at) VALUES ($1, $2, $3, $4) \
-         ON CONFLICT (show) DO UPDATE SET fate = excluded.fate, \
-         refunds_until = excluded.refunds_until, at = excluded.at";
-    let with: [&(dyn ToSqlValue + Sync); 4] =
-        [&id, &fate.as_str(), &fate.refunds_until_ms(), &now_ms];
+    let sql = "INSERT INTO show_fates (show, fate, refunds_until, at, reason) \
+         VALUES ($1, $2, $3, $4, $5) ON CONFLICT (show) DO UPDATE SET fate = excluded.fate, \
+         refunds_until = excluded.refunds_until, at = excluded.at, reason = excluded.reason";
+    let (word, until_ms) = (new.fate.as_str(), new.fate.refunds_until_ms());
+    let with: [&(dyn ToSqlValue + Sync); 5] = [&id, &word, &until_ms, &now_ms, &new.reason];
     tx.execute(sql, &with).await?;
-    if let Some(starts_at) = starts_at {
+    if let Some(starts_at) = new.starts_at.map(|at| at.to_string()) {
         let sql = match tx.dialect() {
             SqlDialect::Postgres => {
                 "UPDATE shows SET updated_at = $3, \
@@ -107,7 +105,8 @@ pub(super) async fn refund_figures(tx: &SqlTransaction, show: &ShowId) -> Result
          COUNT(*) FILTER (WHERE done_at IS NULL AND failed_at IS NOT NULL), \
          COALESCE(SUM(amount) FILTER \
              (WHERE done_at IS NULL AND failed_at IS NOT NULL), 0)::bigint, \
-         COALESCE(SUM(fee), 0)::bigint FROM of_show"
+         COALESCE(SUM(fee), 0)::bigint, \
+         (SELECT reason FROM show_fates WHERE show = $1) FROM of_show"
     );
     let row = tx.query_one(&sql, &[&show.as_str()]).await?;
     let sum = |at: usize| -> Result<RefundSum> {
@@ -124,5 +123,6 @@ pub(super) async fn refund_figures(tx: &SqlTransaction, show: &ShowId) -> Result
         done: sum(5)?,
         failed: sum(7)?,
         fees: row.get(9)?,
+        reason: row.get(10)?,
     })
 }

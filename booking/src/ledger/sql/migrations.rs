@@ -56,4 +56,5 @@ CREATE INDEX payments_with_money ON payments (read_due) WHERE state IN ('capture
 DROP INDEX payments_taken;
 ",
     ),
+    Migration::of_both("ALTER TABLE show_fates ADD COLUMN reason TEXT;"),
 ];

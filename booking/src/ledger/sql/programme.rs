@@ -65,6 +65,10 @@ async fn put_programme(
     if !sold.is_empty() {
         return Err(ProgrammeRefused::CurrencyInUse(sold));
     }
+    let sold = sold_of(tx, &changes.moved).await?;
+    if !sold.is_empty() {
+        return Err(ProgrammeRefused::PostponeInstead(sold));
+    }
     let in_use = moved_seats(tx, programme, &changes.pinned_anew).await?;
     if !in_use.is_empty() {
         return Err(ProgrammeRefused::PlanInUse(in_use));
@@ -177,6 +181,8 @@ struct ProgrammeChanges<'a> {
     pinned_anew: HashMap<String, PlanPin>,
     /// Shows that get another currency.
     other_currency: Vec<String>,
+    /// Shows that get another time or another hall.
+    moved: Vec<String>,
 }
 
 /// Gives a new version number to the plan of each hall into which a showing moves, if the showing
@@ -243,6 +249,9 @@ fn compare<'a>(
         }
         if known.document.currency != document.currency {
             changes.other_currency.push(id.to_string());
+        }
+        if !known.document.moves_to(&document).is_empty() {
+            changes.moved.push(id.to_string());
         }
         if known.plan_version != plan_version {
             changes.pinned_anew.insert(id.to_string(), known.pin());

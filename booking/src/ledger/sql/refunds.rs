@@ -10,7 +10,6 @@ use fairgate_model::orders::refund::{
 use fairgate_model::orders::terms::OrderTerms;
 use fairgate_model::orders::transition::{OrderClaimChange, OwedProviderCall};
 use fairgate_model::payments::PaymentState;
-use fairgate_model::shows::fate::ShowFate;
 
 use super::exchange_rows::{exchanged_order_if_done, successor_being_paid};
 use super::order_changes::{self, record_owed_effect};
@@ -21,7 +20,7 @@ use super::rows::{
     read_refund, small, text,
 };
 use super::{Ledger, fates, lock, terms, tickets};
-use crate::ledger::{EFFECT_LENT_MS, OrderChangeOutcome, RefundFigures, RefundRefused};
+use crate::ledger::{EFFECT_LENT_MS, NewFate, OrderChangeOutcome, RefundFigures, RefundRefused};
 
 /// Refunds: taking tickets back, and paying their money back to the buyers. Also the shows that are
 /// cancelled or postponed.
@@ -109,18 +108,12 @@ impl Ledger {
             .await
     }
 
-    /// Writes that a show is cancelled or postponed. `starts_at` is its new beginning. Returns
-    /// false and writes nothing if there is no such show, or if it was cancelled before.
-    pub async fn put_fate(
-        &self,
-        show: &ShowId,
-        fate: ShowFate,
-        starts_at: Option<String>,
-        now_ms: i64,
-    ) -> Result<bool> {
+    /// Writes that a show is cancelled or postponed. Returns false and writes nothing if there is
+    /// no such show, or if it was cancelled before.
+    pub async fn put_fate(&self, show: &ShowId, fate: NewFate, now_ms: i64) -> Result<bool> {
         self.installation
-            .write((show.clone(), starts_at), move |tx, (show, starts_at)| {
-                Box::pin(fates::put(tx, show, fate, starts_at.as_deref(), now_ms))
+            .write((show.clone(), fate), move |tx, (show, fate)| {
+                Box::pin(fates::put(tx, show, fate, now_ms))
             })
             .await
     }

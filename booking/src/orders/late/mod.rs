@@ -309,10 +309,11 @@ impl LateMoneyWorker {
             Err(SeatClaimRefused::Taken(_)) => KeepSeatsOutcome::Taken,
             Err(SeatClaimRefused::Limit { .. }) => KeepSeatsOutcome::Back(LateRefundReason::Limit),
             Err(SeatClaimRefused::CardLimit) => KeepSeatsOutcome::Back(LateRefundReason::CardLimit),
-            // A cancelled show and a hold of another purpose are treated like a changed plan,
-            // because the order cannot have its seats.
+            // A show that begins at another time, a cancelled show and a hold of another purpose are
+            // treated like a changed plan, because the order cannot have its seats.
             Err(
                 SeatClaimRefused::PlanChanged
+                | SeatClaimRefused::TimeChanged
                 | SeatClaimRefused::Cancelled
                 | SeatClaimRefused::OtherPurpose(_),
             ) => KeepSeatsOutcome::Back(LateRefundReason::PlanChanged),

@@ -2,6 +2,7 @@
 //! whose show is cancelled.
 
 use super::*;
+use crate::ledger::NewFate;
 
 pub(in super::super) const CASES: &[Case] = cases![
     while_an_exchange_is_being_paid_other_exchanges_and_refunds_are_refused,
@@ -161,7 +162,7 @@ async fn an_order_of_a_cancelled_show_is_refunded_only_after_its_exchange_ends(l
     let old = bought(&ledger, &[0]).await;
     let new = exchanged(&ledger, &old, "x", &[(4, 0..2, 1_700)]).await;
     let fate = ledger
-        .put_fate(&show(), ShowFate::Cancelled, None, NOW_MS + 4)
+        .put_fate(&show(), NewFate::CANCELLED, NOW_MS + 4)
         .await;
     assert!(fate.expect("written"));
     let left = async || ledger.orders_to_refund(10).await.expect("readable");

@@ -16,7 +16,6 @@ use fairgate_model::orders::exchange::{Exchange, ExchangeRole, parts, total_pric
 use fairgate_model::orders::refund::{RefundState, TicketSelection};
 use fairgate_model::orders::transition::{EffectKind, OrderEvent};
 use fairgate_model::payments::kind::ProviderKind;
-use fairgate_model::shows::fate::ShowFate;
 
 use super::refunding::{capture_of, confirmed, named, owed, ticketed, with_free_refunds};
 use super::*;

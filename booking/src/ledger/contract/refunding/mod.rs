@@ -15,7 +15,7 @@ use fairgate_model::shows::fate::ShowFate;
 use fairgate_model::shows::rules::{CheaperSeatsRule, ExchangeRule};
 
 use super::*;
-use crate::ledger::{RefundRefused, TAKEN_QUIET_MS, TicketScanOutcome};
+use crate::ledger::{NewFate, RefundRefused, TAKEN_QUIET_MS, TicketScanOutcome};
 
 pub(super) async fn with_rules(ledger: &Books, rules: serde_json::Value) {
     stocked(ledger).await;

@@ -14,7 +14,7 @@ async fn a_cancelled_show_sells_nothing_and_refunds_all_unscanned_tickets(ledger
     let version = ledger.catalogue_version().await.expect("readable");
     let cancelled = async || {
         ledger
-            .put_fate(&show(), ShowFate::Cancelled, None, NOW_MS + 3)
+            .put_fate(&show(), NewFate::CANCELLED, NOW_MS + 3)
             .await
     };
     assert!(cancelled().await.expect("written"));
@@ -85,13 +85,19 @@ async fn a_postponed_show_has_a_new_start_and_refunds_tickets_for_a_time(ledger:
     let postponed = ShowFate::Postponed {
         refunds_until_ms: NOW_MS + 10,
     };
-    let starts_at = "2027-09-01T18:00:00Z".to_owned();
-    let at = Some(starts_at.clone());
-    let written = ledger.put_fate(&show(), postponed, at, NOW_MS + 3).await;
+    let starts_at: jiff::Timestamp = "2027-09-01T18:00:00Z".parse().expect("a moment");
+    let fate = NewFate {
+        fate: postponed,
+        starts_at: Some(starts_at),
+        reason: Some("The singer is ill.".to_owned()),
+    };
+    let written = ledger.put_fate(&show(), fate, NOW_MS + 3).await;
     assert!(written.expect("written"));
+    let figures = ledger.refund_figures(&show()).await.expect("readable");
+    assert_eq!(figures.reason.as_deref(), Some("The singer is ill."));
     let shown = ledger.shows().await.expect("readable").remove(0);
     assert_eq!(shown.fate, Some(postponed));
-    assert_eq!(shown.document.starts_at.to_string(), starts_at);
+    assert_eq!(shown.document.starts_at, starts_at);
     assert!(
         ledger
             .orders_to_refund(10)
@@ -99,7 +105,12 @@ async fn a_postponed_show_has_a_new_start_and_refunds_tickets_for_a_time(ledger:
             .expect("readable")
             .is_empty()
     );
-    claimed(&ledger, "b", BEN, &[3]).await;
+    // A basket that was taken before names the old time.
+    let old = claim(&ledger, &super::order("b", BEN, &[3])).await;
+    assert!(matches!(old, Err(SeatClaimRefused::TimeChanged)));
+    let mut new = super::order("c", BEN, &[3]);
+    new.terms = shown.terms;
+    claim(&ledger, &new).await.expect("the cells are free");
     let one = ledger
         .refund(&order.id, named(&order, &[0]), NOW_MS + 10)
         .await;
@@ -109,6 +120,6 @@ async fn a_postponed_show_has_a_new_start_and_refunds_tickets_for_a_time(ledger:
         .await;
     assert!(matches!(late, Err(RefundRefused::Rule(_))));
     let nowhere = "other".parse().expect("a slug");
-    let written = ledger.put_fate(&nowhere, ShowFate::Cancelled, None, NOW_MS);
+    let written = ledger.put_fate(&nowhere, NewFate::CANCELLED, NOW_MS);
     assert!(!written.await.expect("written"), "there is no such show");
 }

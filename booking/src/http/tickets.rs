@@ -5,11 +5,11 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use fairgate_base::clock::{Clock, rfc3339};
-use fairgate_base::http::keys::{Role, RoleKeys, bearer};
-use fairgate_base::http::{PathParams, Problem, ProblemCode};
+use fairgate_base::http::keys::{DoorCaller, KeyedRoutes, RoleKeys, bearer};
+use fairgate_base::http::{JsonBody, PathParams, Problem, ProblemCode};
 use fairgate_model::ids::{OrderId, ShowId, TicketId};
 use fairgate_model::orders::Ticket;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::http::answers::{JsonAnswer, key_of};
 use crate::http::holds::MoneyView;
@@ -30,6 +30,12 @@ pub struct TicketRoutes {
     pub keys: RoleKeys,
     /// The clock.
     pub clock: Clock,
+}
+
+impl KeyedRoutes for TicketRoutes {
+    fn role_keys(&self) -> &RoleKeys {
+        &self.keys
+    }
 }
 
 /// A ticket as its owner sees it.
@@ -67,6 +73,17 @@ pub struct TicketView {
     /// The ticket as its QR code holds it: the claims of `signed`, in the short form that
     /// gateway/pass/README.md describes. The same keys verify it.
     code: String,
+}
+
+/// `POST /v1/tickets/{ticket}/scan`. The body may be left out.
+#[derive(Debug, Deserialize, utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = ScanAsk)]
+pub struct TicketScanRequest {
+    /// The show at whose door the ticket is scanned. If it is left out, a ticket of any show is
+    /// accepted.
+    #[schema(value_type = Option<String>)]
+    show: Option<ShowId>,
 }
 
 /// The answer to a scan at the door.
@@ -142,21 +159,26 @@ pub async fn read(
     }
 }
 
-/// Scans a ticket at the door. For a minute, a repeated scan by the same scanner with the same
+/// Scans a ticket at the door. If the scan names a show, a ticket of another show is `wrong_show`,
+/// and stays unscanned. For a minute, a repeated scan by the same scanner with the same
 /// `Idempotency-Key` gets the first answer again. Every other scan of the ticket is
 /// `already_scanned`.
 #[utoipa::path(post, path = "/v1/tickets/{ticket}/scan", tag = "tickets", params(("ticket" = String, Path)),
-    responses((status = 200, body = TicketScanView), (status = 409), (status = 401)))]
+    request_body = TicketScanRequest, responses((status = 200, body = TicketScanView), (status = 409), (status = 401), (status = 422)))]
 pub async fn scan(
     State(routes): State<TicketRoutes>,
     PathParams(id): PathParams<String>,
+    _: DoorCaller,
     headers: HeaderMap,
+    JsonBody(ask): JsonBody<TicketScanRequest>,
 ) -> Result<JsonAnswer, Problem> {
-    routes.keys.require_role(&headers, Role::Door)?;
     let key = key_of(&headers)?;
     let by = bearer(&headers).zip(key.as_deref());
     let by = by.map(|(scanner, key)| scan_of(scanner, key));
     let ticket = routes.desk.find_ticket(&id).await?;
+    if ask.show.is_some_and(|show| show != ticket.show) {
+        return Err(wrong_show(&ticket));
+    }
     let test = routes.desk.is_test(&ticket).await?;
     let now_ms = routes.clock.now_ms();
     let scanned = routes.desk.scan_ticket(&ticket, by, now_ms).await?;
@@ -185,6 +207,16 @@ pub async fn scan(
             test,
         },
     )
+}
+
+fn wrong_show(ticket: &Ticket) -> Problem {
+    let detail = format!(
+        "This ticket is for the show {}, seat {}. It was not scanned and opens this door for nobody. Send its owner to the door of that show.",
+        ticket.show, ticket.label
+    );
+    Problem::new(ProblemCode::WrongShow, detail)
+        .with_member("show", &ticket.show)
+        .with_member("seat", &ticket.label)
 }
 
 fn void_ticket_problem(ticket: &Ticket, at_ms: i64) -> Problem {

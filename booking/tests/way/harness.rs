@@ -29,6 +29,8 @@ use tokio::task::JoinSet;
 pub const PROMOTER: &str = "promoter-key";
 pub const VIEWER: &str = "viewer-key";
 pub const DOOR: &str = "door-key";
+/// The key of another door.
+pub const OTHER_DOOR: &str = "other-door-key";
 /// The room that covers the shows `night-*`.
 pub const ROOM: &str = "demo";
 /// When the shows of nodes begin. Nodes use the system's clock, so this moment must be far away.
@@ -264,6 +266,7 @@ impl App {
             (Role::Promoter, PROMOTER),
             (Role::Viewer, VIEWER),
             (Role::Door, DOOR),
+            (Role::Door, OTHER_DOOR),
         ] {
             keys.add(role, key);
         }

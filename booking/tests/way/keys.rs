@@ -197,7 +197,7 @@ async fn a_repeated_scan_is_accepted_for_a_minute_with_the_same_key_and_scanner_
     assert_eq!((again.status, &again.body), (200, &first.body));
     for (what, call) in [
         ("another key", scan(&ticket, "l", DOOR)),
-        ("another scanner", scan(&ticket, "k", PROMOTER)),
+        ("another scanner", scan(&ticket, "k", OTHER_DOOR)),
     ] {
         let told = app.ask(call).await.problem(409, "already_scanned");
         assert_eq!(told["scanned_at"], first.is(200)["scanned_at"], "{what}");

@@ -24,6 +24,7 @@ mod reconciling;
 mod refunding;
 mod retention;
 mod retries;
+mod scanning;
 mod selling;
 mod show_list;
 mod storm;

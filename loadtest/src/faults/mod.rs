@@ -148,6 +148,7 @@ async fn trial(
     let environment = SwarmEnvironment {
         urls: &rig.urls(),
         key: rig.promoter_key(),
+        door_key: rig.door_key(),
         rig: Some(Arc::clone(&rig)),
         trouble: SwarmFaults::Strikes(strikes.clone()),
         seed,

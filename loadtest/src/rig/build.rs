@@ -78,12 +78,12 @@ impl Rig {
         let shares = spec.cpus.map(ProcessorShares::split).transpose()?;
         let folder = tempfile::tempdir().context("no temporary folder could be made")?;
         let (redis, postgres) = tokio::try_join!(redis(spec, &breakable), postgres(spec))?;
-        let key = secret();
+        let (key, door_key) = (secret(), secret());
         let stripe = match spec.payments {
             RigPaymentProvider::Sandbox => None,
             RigPaymentProvider::Stripe => Some(FakeStripeServer::start(PROVIDERS_SEED).await?),
         };
-        let mut settings = first_settings(stripe.as_ref(), redis.as_ref(), &key);
+        let mut settings = first_settings(stripe.as_ref(), redis.as_ref(), (&key, &door_key));
         let mut cut = None;
         if let Some(postgres) = &postgres {
             if breakable.train {
@@ -145,6 +145,7 @@ impl Rig {
             cut,
             disk,
             key,
+            door_key,
             shares,
             folder: folder.keep(),
             kept: false.into(),
@@ -162,11 +163,12 @@ impl Rig {
 fn first_settings(
     stripe: Option<&FakeStripeServer>,
     redis: Option<&RedisServers>,
-    key: &str,
+    (promoter_key, door_key): (&str, &str),
 ) -> Vec<ProcessSetting> {
     let mut settings = payment_settings(stripe);
     settings.extend([
-        ("FAIRGATE_PROMOTER_KEY", key.to_owned()),
+        ("FAIRGATE_PROMOTER_KEY", promoter_key.to_owned()),
+        ("FAIRGATE_DOOR_KEY", door_key.to_owned()),
         ("FAIRGATE_JOINS_PER_S", "100000".to_owned()),
         ("FAIRGATE_SEARCHES_PER_S", "100000".to_owned()),
         ("FAIRGATE_SEARCHES_BURST", "100000".to_owned()),

@@ -38,6 +38,7 @@ async fn host(spec: RigSpecification) -> anyhow::Result<()> {
     };
     println!("FAIRGATE_TARGET={}", rig.urls().join(","));
     println!("FAIRGATE_PROMOTER_KEY={}", rig.promoter_key());
+    println!("FAIRGATE_DOOR_KEY={}", rig.door_key());
     eprintln!("{spec} runs until Ctrl-C. Its data is then deleted.");
     tokio::select! {
         _ = tokio::signal::ctrl_c() => {}

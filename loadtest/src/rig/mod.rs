@@ -70,6 +70,8 @@ pub struct Rig {
     /// The disk of the ledger file, if it can be filled.
     disk: Option<SmallDisk>,
     key: String,
+    /// The key that scans tickets.
+    door_key: String,
     /// The rig's own processors, if it does not share them with this program.
     shares: Option<ProcessorShares>,
     folder: PathBuf,
@@ -107,6 +109,11 @@ impl Rig {
     /// Returns the promoter's key, with which the on-sale is made.
     pub fn promoter_key(&self) -> &str {
         &self.key
+    }
+
+    /// Returns the key that scans tickets.
+    pub fn door_key(&self) -> &str {
+        &self.door_key
     }
 
     /// Returns the rig's specification.

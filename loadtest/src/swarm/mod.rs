@@ -54,7 +54,8 @@ pub struct SwarmOptions {
     /// The scenario's file
     scenario: PathBuf,
     /// Running gateways, such as http://127.0.0.1:8080, separated by commas. The promoter's key is
-    /// read from FAIRGATE_PROMOTER_KEY
+    /// read from FAIRGATE_PROMOTER_KEY. If the scenario scans tickets, a door's key is read from
+    /// FAIRGATE_DOOR_KEY
     #[arg(
         long,
         conflicts_with = "rig",
@@ -181,6 +182,12 @@ fn why_it_cannot_start(options: &SwarmOptions, scenario: &Scenario) -> Option<St
                 .to_owned(),
         );
     }
+    if scenario.behaviour.scan > 0.0 && door_key().is_empty() {
+        return Some(
+            "FAIRGATE_DOOR_KEY is not set, and this scenario scans tickets, which only a door's key does."
+                .to_owned(),
+        );
+    }
     let mut targets = options.target.iter();
     let target = targets.find(|target| !target.starts_with("http://"))?;
     Some(format!(
@@ -239,6 +246,11 @@ fn promoter_key() -> String {
     std::env::var("FAIRGATE_PROMOTER_KEY").unwrap_or_default()
 }
 
+/// Returns the key that scans tickets of a running installation; empty if it is not set.
+fn door_key() -> String {
+    std::env::var("FAIRGATE_DOOR_KEY").unwrap_or_default()
+}
+
 /// Runs the scenario once, in a new rig if the command line asks for a rig. Returns the figures and
 /// the stopped rig, which the verdict needs.
 async fn run_once(
@@ -255,6 +267,10 @@ async fn run_once(
         Some(rig) => rig.promoter_key().to_owned(),
         None => promoter_key(),
     };
+    let door_key = match &rig {
+        Some(rig) => rig.door_key().to_owned(),
+        None => door_key(),
+    };
     let urls = match &rig {
         Some(rig) => rig.urls(),
         None => options.target.clone(),
@@ -262,6 +278,7 @@ async fn run_once(
     let ground = SwarmEnvironment {
         urls: &urls,
         key: &key,
+        door_key: &door_key,
         rig: rig.clone(),
         trouble: SwarmFaults::Kills(kills.to_vec()),
         seed: options.seed,

@@ -33,6 +33,8 @@ pub struct SwarmEnvironment<'a> {
     pub urls: &'a [String],
     /// The promoter's key.
     pub key: &'a str,
+    /// The key that scans tickets. It is not used if nobody scans any.
+    pub door_key: &'a str,
     /// The rig, if the swarm started the processes itself.
     pub rig: Option<Arc<Rig>>,
     /// The faults that are inflicted on the system.
@@ -87,7 +89,7 @@ impl SwarmEnvironment<'_> {
             baseline: workers.baseline,
             urls: self.urls.to_vec(),
             provider: self.provider().map(str::to_owned),
-            door_key: self.key.to_owned(),
+            door_key: self.door_key.to_owned(),
             seed: self.seed,
             start_ms: stage.clock.start_ms(),
             index: 0,
@@ -121,7 +123,7 @@ pub async fn play_scenario(
     let (history, writer) = HistoryWriter::create(environment.history)?;
     write_beginning(&history, scenario, environment, clock, &shows);
     let tally = SwarmTally::new(scenario.comers());
-    let key = environment.key.to_owned();
+    let key = environment.door_key.to_owned();
     let stage = SwarmContext::new(scenario.clone(), clock, clients, history, tally, shows, key);
 
     let observers = observer::open(&stage).await?;

@@ -11,7 +11,8 @@ pub const KEY_CHARS_ENOUGH: usize = 16;
 /// The key of each role, if it is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RoleKeySettings {
-    /// `FAIRGATE_PROMOTER_KEY`: a caller with this key may change everything. Default none.
+    /// `FAIRGATE_PROMOTER_KEY`: a caller with this key may change and read everything, but scans no
+    /// tickets. Default none.
     pub promoter: Option<SecretSetting>,
     /// `FAIRGATE_VIEWER_KEY`: a caller with this key may read reports and settings. Default none.
     pub viewer: Option<SecretSetting>,

@@ -135,6 +135,7 @@ problem_codes! {
         TermsChanged "terms_changed": "The show's terms have changed",
         TicketScanned "ticket_scanned": "A ticket was scanned",
         TicketVoid "ticket_void": "The ticket is no longer valid",
+        WrongShow "wrong_show": "The ticket is for another show",
     }
     // 410
     GONE {
@@ -242,6 +243,7 @@ mod tests {
         "unknown_seat",
         "waiting_room",
         "would_orphan",
+        "wrong_show",
     ];
 
     fn all_codes() -> BTreeSet<&'static str> {

@@ -1,4 +1,5 @@
-//! Money in whole minor units of one currency, never as a float.
+//! Money in whole minor units of one currency, never as a float. Only this module knows which
+//! currencies ISO 4217 lists.
 
 use std::fmt;
 
@@ -8,7 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// overflow.
 pub const AMOUNT_MAX: i64 = 100_000_000_000;
 
-/// An ISO 4217 code: three capital letters.
+/// The code of a currency: three capital letters. A new document may only name a currency that
+/// [`Currency::listed`] accepts. A stored one may name another, because the list changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Currency([u8; 3]);
 
@@ -35,21 +37,34 @@ impl Currency {
             .then_some(Self(code))
     }
 
+    /// Reads the code of a currency that ISO 4217 lists with minor units. Metals, units of account
+    /// and codes for tests have none.
+    #[must_use]
+    pub fn listed(code: &str) -> Option<Self> {
+        Self::parse(code).filter(|currency| currency.is_listed())
+    }
+
+    /// Returns whether ISO 4217 lists the currency with minor units.
+    #[must_use]
+    pub fn is_listed(&self) -> bool {
+        self.listed_decimals().is_some()
+    }
+
+    fn listed_decimals(&self) -> Option<u16> {
+        iso_currency::Currency::from_code(self.as_str())?.exponent()
+    }
+
     /// Returns the code as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("only ASCII capitals are ever a currency")
     }
 
-    /// Returns how many decimals an amount of this currency has, by ISO 4217.
+    /// Returns how many decimals an amount of this currency has, by ISO 4217. A currency that is not
+    /// listed has two.
     #[must_use]
     pub fn decimals(&self) -> usize {
-        match self.as_str() {
-            "BIF" | "CLP" | "DJF" | "GNF" | "ISK" | "JPY" | "KMF" | "KRW" | "PYG" | "RWF"
-            | "UGX" | "VND" | "VUV" | "XAF" | "XOF" | "XPF" => 0,
-            "BHD" | "IQD" | "JOD" | "KWD" | "LYD" | "OMR" | "TND" => 3,
-            _ => 2,
-        }
+        self.listed_decimals().map_or(2, usize::from)
     }
 
     /// Splits minor units into whole units and the digits of the decimals: 1205 cents are `12` and
@@ -57,7 +72,7 @@ impl Currency {
     #[must_use]
     pub fn split_units(&self, minor: u64) -> (u64, String) {
         let decimals = self.decimals();
-        let unit = [1, 10, 100, 1_000][decimals];
+        let unit = 10_u64.pow(u32::try_from(decimals).unwrap_or_default());
         let part = format!("{:0decimals$}", minor % unit);
         (
             minor / unit,
@@ -114,5 +129,17 @@ mod tests {
         check("EUR", -40, "-0.40 EUR");
         check("JPY", 500, "500 JPY");
         check("KWD", 5_120, "5.120 KWD");
+        check("CLF", 5_120, "0.5120 CLF");
+        check("QQQ", 5_120, "51.20 QQQ");
+    }
+
+    #[test]
+    fn currencies_are_those_of_iso_4217() {
+        for code in ["EUR", "CHF", "JPY", "KWD", "XOF", "CNY", "XCG", "UYW"] {
+            assert!(Currency::listed(code).is_some(), "{code}");
+        }
+        for code in ["QQQ", "ABC", "XXX", "XTS", "XAU", "eur", "EU", "EURO", ""] {
+            assert_eq!(Currency::listed(code), None, "{code}");
+        }
     }
 }

@@ -148,7 +148,7 @@ async fn a_sum_that_only_stripe_finds_too_small_ends_the_order() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_currency_that_stripe_does_not_know_ends_the_order() {
     let mut changes = at(4_900);
-    changes["currency"] = json!("XTS");
+    changes["currency"] = json!("KPW");
     let shop = Shop::open(26, "4x10", changes).await;
     let hold = shop.hold(&shop.pass(1), &["D-1"]).await;
     let refused = shop.try_checkout(&shop.pass(1), &hold).await.is(422);

@@ -78,6 +78,7 @@ const PURE_PACKAGES: &[&str] = &[
     "hex",
     "hmac",
     "ipnet",
+    "iso_currency",
     "jiff",
     "rand",
     "rand_chacha",

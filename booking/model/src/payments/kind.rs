@@ -41,6 +41,7 @@ impl ProviderKind {
         ProviderRules {
             names_cards: self.names_cards(),
             limits: self.limits(currency),
+            only_listed_currencies: true,
         }
     }
 }
@@ -54,15 +55,18 @@ pub struct ProviderRules {
     pub names_cards: bool,
     /// The sums that the provider takes in one payment.
     pub limits: PaymentLimits,
+    /// Whether the currency must be one that ISO 4217 lists.
+    pub only_listed_currencies: bool,
 }
 
 impl ProviderRules {
     /// The rules for documents that are read from the ledger. They allow everything. Such a
     /// document was checked when it was stored, perhaps for another provider. A change of the
-    /// provider must not make it unreadable.
+    /// provider or of the list of currencies must not make it unreadable.
     pub const STORED: Self = Self {
         names_cards: true,
         limits: PaymentLimits::NONE,
+        only_listed_currencies: false,
     };
 }
 

@@ -208,6 +208,11 @@ fn check_available(
     provider: ProviderRules,
     faults: &mut ShowDocumentFaults,
 ) {
+    if provider.only_listed_currencies && !document.currency.is_listed() {
+        let code = document.currency.as_str();
+        let detail = format!("\"{code}\" is no currency of ISO 4217 in which sums are paid");
+        faults.add_invalid("currency", detail);
+    }
     if document.seats_per_account.is_some() {
         let detail = "this version does not support it yet; leave it out";
         faults.add("seats_per_account", "not_available", detail);

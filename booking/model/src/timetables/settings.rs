@@ -221,6 +221,12 @@ impl RailFile {
                 ));
             }
         }
+        if let Some(currency) = terms.currency.filter(|currency| !currency.is_listed()) {
+            let code = currency.as_str();
+            faults.push(format!(
+                "terms.currency: {code:?} is no currency of ISO 4217"
+            ));
+        }
         for (field, detail) in rule_faults(&terms.refunds, terms.exchange.as_ref()) {
             faults.push(format!("terms.{field}: {detail}"));
         }

@@ -37,13 +37,13 @@ pub fn parse_programme(object: &ProgrammeObject<'_>, faults: &mut ProgrammeFault
     object.add_unknown_faults(&["currency", "cities", "films", "showings"], faults);
     let mut programme = Programme::default();
     if let Some(value) = object.get("currency") {
-        match value.as_str().and_then(Currency::parse) {
+        match value.as_str().and_then(Currency::listed) {
             Some(currency) => programme.currency = currency,
             None => object.add_value_fault(
                 "currency",
                 "bad_currency",
                 value,
-                "three capital letters",
+                "a currency of ISO 4217, such as EUR",
                 faults,
             ),
         }

@@ -87,8 +87,9 @@ impl FeedFares {
 
     fn read_price(&mut self, line: &FeedTableLine<'_>) -> Option<i64> {
         let (price, code) = (line.needed("price")?, line.needed("currency_type")?);
-        let Some(currency) = Currency::parse(code) else {
-            let message = format!("currency_type is {code:?}; it is three capital letters");
+        let Some(currency) = Currency::listed(code) else {
+            let message =
+                format!("currency_type is {code:?}; it is a currency of ISO 4217, such as EUR");
             line.fault("bad_currency", message);
             return None;
         };

@@ -45,6 +45,12 @@ async fn bodies_that_do_not_follow_the_contract_are_refused() {
             "a show with an unknown field": show(r#"{"vanue": "hall"}"#) => 422 unknown_field;
             "a show without a venue": show("{}") => 422 invalid_field;
             "a show in another currency": show(&document(json!({"currency": "euro"})).to_string()) => 422 invalid_field;
+            "a show in no currency of ISO 4217": show(&document(json!({"currency": "QQQ"})).to_string()) => 422 invalid_field;
+            "a show in gold": show(&document(json!({"currency": "XAU"})).to_string()) => 422 invalid_field;
+            "a price beyond all numbers": show(&document(json!({"prices": {"cat1": 7_777}})).to_string().replace("7777", "1e999")) => 422 invalid_field;
+            "a time to pay beyond all numbers": show(&document(json!({"pay_s": 7_777})).to_string().replace("7777", "1e999")) => 422 invalid_field;
+            "a negative time to pay": show(&document(json!({"pay_s": -1})).to_string()) => 422 invalid_field;
+            "a huge time to pay": show(&document(json!({"pay_s": 4_294_967_296_u64})).to_string()) => 422 invalid_field;
             "a show that starts at no time": show(&document(json!({"starts_at": "soon"})).to_string()) => 422 invalid_field;
             "a price that is a float": show(&document(json!({"prices": {"cat1": 1.5}})).to_string()) => 422 invalid_field;
             "a plan that is not UTF-8": put("/v1/promoter/venues/hall", &Value::Null).raw(vec![0xff]).by(PROMOTER) => 400 invalid_text;

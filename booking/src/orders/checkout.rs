@@ -7,6 +7,7 @@ use fairgate_model::holds::{Hold, HoldPurpose, lock_until_ms};
 use fairgate_model::ids::{HoldId, OrderId, PaymentId};
 use fairgate_model::money::Currency;
 use fairgate_model::orders::exchange::{ExchangeRole, total_price};
+use fairgate_model::orders::people::{cleaned_name, is_email};
 use fairgate_model::orders::transition::{OrderEvent, PAYMENT_REFUSED};
 use fairgate_model::orders::{Buyer, Order, OrderItem, OrderRecord, OrderState, Traveller};
 use fairgate_model::payments::{Payment, ProviderError};
@@ -22,9 +23,6 @@ use crate::holds::take::HoldDesk;
 use crate::ledger::{ClaimBasis, Ledger, SeatClaimRefused};
 use crate::payments::PaymentProvider;
 use crate::store::{ClaimableHold, InventoryRefusal};
-
-/// The most characters of a buyer's name or e-mail address.
-const BUYER_FIELD_MAX: usize = 200;
 
 /// How many times one call tries to make a payment at the provider.
 const MAKES_MAX: u32 = 3;
@@ -54,7 +52,7 @@ impl OrderDesk {
         (buyer, travellers): (Buyer, Option<Vec<Traveller>>),
         now_ms: i64,
     ) -> Result<Order, OrderRefusal> {
-        check_buyer(&buyer)?;
+        let buyer = checked_buyer(buyer)?;
         // After a restart the store may not have opened the show yet, although the ledger has
         // pending orders of the show.
         self.holds.seats.ensure_open(show).await?;
@@ -326,24 +324,11 @@ pub(super) fn draft(
     }
 }
 
-fn check_buyer(buyer: &Buyer) -> Result<(), NamesFault> {
-    let printable = |text: &str| {
-        let chars = text.trim().chars().count();
-        (1..=BUYER_FIELD_MAX).contains(&chars) && !text.chars().any(char::is_control)
-    };
-    if !printable(&buyer.name) {
-        return Err(NamesFault::BuyerName);
-    }
-    let plausible = printable(&buyer.email)
-        && !buyer.email.contains(char::is_whitespace)
-        && buyer.email.split_once('@').is_some_and(|(local, domain)| {
-            !local.is_empty()
-                && domain.contains('.')
-                && !domain.starts_with('.')
-                && !domain.ends_with('.')
-        });
-    if plausible {
-        Ok(())
+/// Returns the buyer as the order has it.
+fn checked_buyer(buyer: Buyer) -> Result<Buyer, NamesFault> {
+    let name = cleaned_name(&buyer.name).ok_or(NamesFault::BuyerName)?;
+    if is_email(&buyer.email) {
+        Ok(Buyer { name, ..buyer })
     } else {
         Err(NamesFault::BuyerEmail)
     }

@@ -2,12 +2,10 @@
 //! seats.
 
 use fairgate_model::orders::Traveller;
+use fairgate_model::orders::people::cleaned_name;
 use fairgate_model::shows::Show;
 
 use super::refusal::NamesFault;
-
-/// How many characters a name may have.
-pub const NAME_CHARS_MAX: usize = 200;
 
 /// Returns the names as the tickets will show them. The list is empty for a show that is not a
 /// train.
@@ -35,12 +33,8 @@ pub fn ticket_names(
     }
     let mut names = Vec::with_capacity(seats);
     for (index, traveller) in travellers.iter().enumerate() {
-        let name = traveller.name.trim();
-        let chars = name.chars().count();
-        if !(1..=NAME_CHARS_MAX).contains(&chars) || name.chars().any(char::is_control) {
-            return Err(NamesFault::TravellerName(index));
-        }
-        names.push(name.to_owned());
+        let name = cleaned_name(&traveller.name);
+        names.push(name.ok_or(NamesFault::TravellerName(index))?);
     }
     Ok(names)
 }

@@ -6,12 +6,12 @@ use fairgate_model::counted::counted;
 use fairgate_model::ids::OrderId;
 use fairgate_model::money::Money;
 use fairgate_model::orders::exchange::deal::ExchangeRuleError;
+use fairgate_model::orders::people::NAME_CHARS_MAX;
 use fairgate_model::payments::limits::PaymentSumError;
 
 use crate::http::holds::MoneyView;
 use crate::ledger::ExchangeRefused;
 use crate::orders::refusal::{NamesFault, OrderRefusal};
-use crate::orders::travellers::NAME_CHARS_MAX;
 
 /// After how many seconds to try again if payments are not configured. Only the organiser can
 /// configure payments, so trying sooner is useless.
@@ -68,7 +68,7 @@ fn names_problem(fault: &NamesFault) -> Problem {
         ),
         NamesFault::BuyerEmail => Problem::invalid_field(
             "buyer.email",
-            "buyer.email: this is not an e-mail address. Your seats are still held.",
+            "buyer.email: this is not an e-mail address such as ana@example.org, with one @ and without blanks or brackets. Your seats are still held.",
         ),
         NamesFault::NotWanted => Problem::invalid_field(
             "travellers",

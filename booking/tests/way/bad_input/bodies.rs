@@ -41,6 +41,10 @@ async fn bodies_that_do_not_follow_the_contract_are_refused() {
             "a buyer without a name": order(r#"{"buyer":{"name":" ","email":"a@b.cd"}}"#) => 422 invalid_field;
             "a control character": order(r#"{"buyer":{"name":"a\u0000","email":"a@b.cd"}}"#) => 422 invalid_field;
             "no e-mail address": order(r#"{"buyer":{"name":"Ben","email":"ben"}}"#) => 422 invalid_field;
+            "two at signs": order(r#"{"buyer":{"name":"Ben","email":"ben@home@b.cd"}}"#) => 422 invalid_field;
+            "a blank of no width": order(r#"{"buyer":{"name":"Ben","email":"ben@b.cd\u200b"}}"#) => 422 invalid_field;
+            "an address in brackets": order(r#"{"buyer":{"name":"Ben","email":"<ben@b.cd>"}}"#) => 422 invalid_field;
+            "a name that nobody sees": order(r#"{"buyer":{"name":"\u202e\u200b","email":"a@b.cd"}}"#) => 422 invalid_field;
             "travellers": order(r#"{"buyer":{"name":"B","email":"a@b.cd"},"travellers":["B"]}"#) => 422 invalid_field;
             "a show with an unknown field": show(r#"{"vanue": "hall"}"#) => 422 unknown_field;
             "a show without a venue": show("{}") => 422 invalid_field;

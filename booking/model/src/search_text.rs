@@ -1,23 +1,24 @@
-//! Compares what people type with names and titles. It ignores accents, hyphens and case, and
-//! tolerates typing errors. Only this module uses the edit distance and Unicode's normal forms.
+//! Compares what people type with names and titles. It ignores accents, hyphens and case, takes
+//! words that are written in several ways for the same ([`normal`]), and tolerates typing errors.
+//! Only this module uses the edit distance and Unicode's normal forms.
+
+mod normal;
 
 pub mod index;
 
 use strsim::osa_distance;
-use unicode_normalization::UnicodeNormalization;
-use unicode_normalization::char::is_combining_mark;
 
-/// From this character on, characters belong to scripts without spaces between words, such as
-/// Chinese.
-const UNSPACED_FROM: char = '\u{2e80}';
+use normal::{NormalText, is_unspaced};
 
 /// A text in the form that is compared: words of lower-case letters and digits, without accents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchText {
-    /// The ways to divide the text into words. The first way divides at everything but letters and
-    /// digits: `l'étoile` becomes "l" and "etoile". The second way divides only at spaces, and the
-    /// same text becomes "letoile". The second way is left out if it gives the same words.
+    /// The ways to divide the text into words and to spell them, each once. The first way divides at
+    /// everything but letters and digits: `l'étoile` becomes "l" and "etoile". The next way divides
+    /// only at spaces, and the same text becomes "letoile". Others spell out umlauts, "&" and "Dr.".
     readings: Vec<Vec<SearchWord>>,
+    /// Words of other spellings that are in no reading.
+    other_words: Vec<SearchWord>,
     /// All words joined without spaces, since people may join or split words when they type.
     whole: SearchWord,
 }
@@ -88,19 +89,15 @@ impl SearchText {
     /// Prepares a text for comparison.
     #[must_use]
     pub fn new(text: &str) -> Self {
-        let folded = folded(text);
-        let split = folded.split(|char: char| !char.is_alphanumeric());
-        let split: Vec<&str> = split.filter(|word| !word.is_empty()).collect();
-        let joined = folded.split_whitespace();
-        let joined = joined.map(|word| word.replace(|char: char| !char.is_alphanumeric(), ""));
-        let joined: Vec<String> = joined.filter(|word| !word.is_empty()).collect();
-        let whole = SearchWord::new(&split.concat());
-        let mut readings: Vec<Vec<SearchWord>> = Vec::with_capacity(1);
-        if joined.len() < split.len() {
-            readings.push(joined.iter().map(|word| SearchWord::new(word)).collect());
+        let text = NormalText::of(text);
+        let words = |words: Vec<String>| -> Vec<SearchWord> {
+            words.iter().map(|word| SearchWord::new(word)).collect()
+        };
+        Self {
+            readings: text.readings.into_iter().map(words).collect(),
+            other_words: words(text.other_words),
+            whole: SearchWord::new(&text.whole),
         }
-        readings.insert(0, split.into_iter().map(SearchWord::new).collect());
-        Self { readings, whole }
     }
 
     /// Returns whether there are no words to compare.
@@ -109,9 +106,9 @@ impl SearchText {
         self.whole.chars == 0
     }
 
-    /// Returns the words of all readings.
+    /// Returns the words of all readings and spellings.
     fn words(&self) -> impl Iterator<Item = &SearchWord> {
-        self.readings.iter().flatten()
+        self.readings.iter().flatten().chain(&self.other_words)
     }
 
     /// Returns whether the text contains all these words.
@@ -138,7 +135,7 @@ impl SearchText {
         if self.mentions(typed) {
             return Some(MatchedPart::Words);
         }
-        let unspaced = typed_whole.contains(|char| char >= UNSPACED_FROM);
+        let unspaced = is_unspaced(typed_whole);
         let begins = |word: &SearchWord| self.begins_a_word(word);
         let begun = whole.starts_with(typed_whole)
             || (unspaced && whole.contains(typed_whole))
@@ -188,29 +185,6 @@ impl SearchText {
     }
 }
 
-/// Returns a text in lower case and without accents. Letters that Unicode does not divide into a
-/// plain letter and an accent become the plain letters that people type instead.
-fn folded(text: &str) -> String {
-    let plain = text.nfkd().filter(|char| !is_combining_mark(*char));
-    let mut folded = String::with_capacity(text.len());
-    for char in plain.flat_map(char::to_lowercase) {
-        match char {
-            'æ' => folded.push_str("ae"),
-            'œ' => folded.push_str("oe"),
-            'ß' => folded.push_str("ss"),
-            'þ' => folded.push_str("th"),
-            'ø' => folded.push('o'),
-            'ł' => folded.push('l'),
-            'đ' | 'ð' => folded.push('d'),
-            'ı' => folded.push('i'),
-            // Making a letter lower case may add a new accent.
-            char if is_combining_mark(char) => {}
-            char => folded.push(char),
-        }
-    }
-    folded
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -252,6 +226,34 @@ mod tests {
             ("Up", "u", Some((0, Beginnings))),
             ("Up", "in", None),
             ("M", "n", None),
+            ("Salt & Snow", "salt and snow", Some((0, Whole))),
+            ("Salt & Snow", "salt und snow", Some((0, Whole))),
+            ("Salt & Snow", "salt snow", Some((0, Whole))),
+            ("Salt & Snow", "salt an", Some((0, Beginnings))),
+            ("Salt and Snow", "salt & snow", Some((0, Whole))),
+            ("Salt and Snow", "saltandsnow", Some((0, Words))),
+            ("Nord & Süd", "nord und süd", Some((0, Whole))),
+            ("Nord & Süd", "nord and sued", Some((0, Words))),
+            ("Nord und Süd", "nord un", Some((0, Beginnings))),
+            ("And", "and", Some((0, Whole))),
+            ("Dr. Lantern", "doctor lantern", Some((0, Whole))),
+            ("Dr. Lantern", "doktor", Some((0, Words))),
+            ("Doctor Lantern", "dr lantern", Some((0, Whole))),
+            ("Doctor Lantern", "doct", Some((0, Beginnings))),
+            ("Sankt Pauli", "st. pauli", Some((0, Whole))),
+            ("Käthe", "kaethe", Some((0, Words))),
+            ("Kaethe", "käthe", Some((0, Words))),
+            ("Die Brücke", "bruecke", Some((0, Words))),
+            ("Göttin der Nacht", "goett nacht", Some((0, Beginnings))),
+            ("Jørgen på fjellet", "joergen paa", Some((0, Words))),
+            ("ที่รัก", "ที่รัก", Some((0, Whole))),
+            ("หนังรักของฉัน", "รัก", Some((0, Beginnings))),
+            ("ป้า", "ป๋า", Some((1, Whole))),
+            ("トトロのもり", "ととろ", Some((0, Beginnings))),
+            ("ととろ", "トトロ", Some((0, Whole))),
+            ("ガラスの城", "ｶﾞﾗｽ", Some((0, Beginnings))),
+            ("がらす", "からす", Some((1, Whole))),
+            ("हिन्दी", "हिन्दी", Some((0, Whole))),
         ] {
             let (plain, typed_plain) = (SearchText::new(title), SearchText::new(typed));
             let found = plain.match_typed(&typed_plain);

@@ -4,7 +4,8 @@
 
 use std::collections::HashMap;
 
-use super::{SearchText, SearchWord, UNSPACED_FROM};
+use super::normal::is_unspaced;
+use super::{SearchText, SearchWord};
 
 /// In a table of edits: the words are too different.
 const TOO_MANY: u8 = u8::MAX;
@@ -79,7 +80,7 @@ impl TextIndex {
             })
             .collect();
         let joined = &tables[typed.whole.text.as_str()];
-        let is_unspaced = typed.whole.text.contains(|char| char >= UNSPACED_FROM);
+        let is_unspaced = is_unspaced(&typed.whole.text);
         let matches = |text: &IndexedText| {
             text.least_edits(joined) != TOO_MANY
                 || readings
@@ -128,7 +129,7 @@ impl IndexedText {
 mod tests {
     use super::*;
 
-    const TITLES: [&str; 18] = [
+    const TITLES: [&str; 24] = [
         "The Third Man",
         "Die Zauberflöte hall Köln",
         "L’étoile du Nord Cinema 7, Street 7, City 3",
@@ -147,6 +148,12 @@ mod tests {
         "İstanbul",
         "Cœur de pierre",
         "para pluies",
+        "Salt & Snow",
+        "Nord und Süd",
+        "Dr. Lantern",
+        "หนังรักของฉัน",
+        "トトロのもり",
+        "Die Bruecke",
     ];
 
     #[test]

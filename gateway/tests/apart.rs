@@ -142,7 +142,7 @@ impl Apart {
     async fn on_sale(&self) {
         self.put("venues/hall", json!({"plan": "grid:4x10"})).await;
         let show = json!({"venue": "hall", "title": "Night", "starts_at": "2099-06-01T20:00:00Z",
-            "currency": "EUR", "prices": {"cat1": 9900, "cat2": 4900}});
+            "walk_in": true, "currency": "EUR", "prices": {"cat1": 9900, "cat2": 4900}});
         self.put("shows/night-1", show).await;
     }
 

@@ -16,7 +16,7 @@ export const searchFor = ({ room, title, venue }) => (room === EVERYDAY ? { q: t
  */
 export function exchangeChoices(own, shows, { currency, now }) {
   const belongs = (show) => show.room === own.room && (own.room !== EVERYDAY || (show.title === own.title && show.venue === own.venue));
-  const isSold = (show) => show.kind !== "rail" && show.fate !== "cancelled" && !show.sales_ended && Date.parse(show.starts_at) > Date.parse(now);
+  const isSold = (show) => show.kind !== "rail" && show.fate !== "cancelled" && show.state !== "announced" && !show.sales_ended && Date.parse(show.starts_at) > Date.parse(now);
   const isPriced = (show) => show.categories.some(({ price }) => price?.currency === currency);
   return shows.filter((show) => belongs(show) && isSold(show) && isPriced(show));
 }

@@ -52,7 +52,7 @@ export function resendMs(refusals, retry_after_s) {
  */
 export function showsOnSale({ shows, total }) {
   if (total > SHOWS_MAX) return [];
-  const open = shows.filter((show) => show.kind === "seated" && !show.sales_ended && show.fate !== "cancelled");
+  const open = shows.filter((show) => show.kind === "seated" && !show.sales_ended && show.state !== "announced" && show.fate !== "cancelled");
   return open.sort((a, b) => Date.parse(a.starts_at) - Date.parse(b.starts_at));
 }
 

@@ -12,10 +12,11 @@ import { Waiting } from "./seats-wait.js";
 import { seatName } from "./seats-words.js";
 
 const doc = data.show;
-const room = data.room?.room ?? data.room ?? doc.room;
+// An announced show may have no room. Its seats are shown through the room that is always there.
+const room = data.room?.room ?? data.room ?? doc.room ?? "everyday";
 // Whether the show sells no more seats. If so, the page shows the visitor's hold, and nothing can
 // be chosen.
-const over = doc.fate === "cancelled" || doc.sales_ended === true;
+const over = doc.fate === "cancelled" || doc.sales_ended === true || doc.state === "announced";
 const lobby = `/r/${encodeURIComponent(room)}`;
 
 async function start() {

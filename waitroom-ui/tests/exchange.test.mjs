@@ -22,6 +22,7 @@ test("what is not sold any more, or in another currency, is left out", () => {
   const others = [
     night("cancelled", { fate: "cancelled" }),
     night("over", { sales_ended: true }),
+    night("announced", { state: "announced" }),
     night("past", { starts_at: "2026-06-01T18:00:00Z" }),
     night("dollars", { categories: priced("USD") }),
     night("train", { kind: "rail" }),

@@ -133,6 +133,7 @@ fn every_problem_says_what_happened_what_was_not_changed_and_what_to_do() {
         "place_invalid",
         "not_called",
         "seats_taken",
+        "not_on_sale",
         "sales_ended",
         "best_available_not_found",
         "limit_exceeded",
@@ -608,6 +609,9 @@ fn the_seats_page_shows_when_the_sale_ends_or_that_it_has_ended() {
         cancelled.contains("data-fate=\"cancelled\"")
             && !cancelled.contains("data-fate=\"sales_ended\"")
     );
+    let announced = seats(json!({"state": "announced"}));
+    assert!(announced.contains("data-fate=\"announced\"") && !announced.contains("plain-hold"));
+    assert!(seats(json!({"state": "on_sale"})).contains("plain-hold"));
 }
 
 #[test]

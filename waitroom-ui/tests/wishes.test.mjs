@@ -53,7 +53,7 @@ test("wishes that the server does not know are sent every 30 s, or when it asks 
 
 test("shows on sale come in the order in which they start, without those that sell nothing", () => {
   assert.deepEqual(shows.map((one) => one.show), ["matinee", "night"]);
-  const over = [{ ...night, sales_ended: true }, { ...night, fate: "cancelled" }, { ...night, kind: "rail" }];
+  const over = [{ ...night, sales_ended: true }, { ...night, fate: "cancelled" }, { ...night, state: "announced" }, { ...night, kind: "rail" }];
   assert.deepEqual(showsOnSale({ shows: over, total: 3 }), []);
   assert.deepEqual(showsOnSale({ shows: [night], total: 51 }), [], "a room with so many shows takes no wishes");
 });

@@ -13,7 +13,7 @@ use crate::holds::lapse::sweep_forever;
 use crate::inventory::seats::{
     SeatInventory, compare_forever, prolong_forever, reopen_lost_forever,
 };
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, LedgerError};
 use crate::orders::expire::expire_forever;
 use crate::rail::timetables::Timetables;
 use crate::wake::WorkerNotifier;
@@ -102,21 +102,33 @@ async fn carry_forever(seats: SeatInventory, notifier: WorkerNotifier) {
 async fn follow_forever(catalogue: Catalogue, cinemas: CinemaCatalogue) {
     let mut ticks = tokio::time::interval(FOLLOW_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut programme_version = 0;
     loop {
         ticks.tick().await;
-        let followed = match catalogue.refresh_catalogue().await {
-            // A programme is written together with its shows, so a new programme always comes with
-            // a new catalogue version.
-            Ok(true) => cinemas.refresh_programme().await,
-            followed => followed.map(drop),
-        };
-        if let Err(error) = followed {
+        if let Err(error) = follow_once(&catalogue, &cinemas, &mut programme_version).await {
             log_failed_try!(
                 error,
                 "the catalogue's changes could not be read; trying again"
             );
         }
     }
+}
+
+/// Reads the catalogue's changes once. `programme_version` is the catalogue's version at which the
+/// programme was last read. A programme is written together with its shows, so a new programme
+/// always comes with a new catalogue version. Other calls read the catalogue without the programme.
+async fn follow_once(
+    catalogue: &Catalogue,
+    cinemas: &CinemaCatalogue,
+    programme_version: &mut u64,
+) -> Result<(), LedgerError> {
+    catalogue.refresh_catalogue().await?;
+    let version = catalogue.read_version().await;
+    if version != *programme_version {
+        cinemas.refresh_programme().await?;
+        *programme_version = version;
+    }
+    Ok(())
 }
 
 /// Reads new timetables, so that an import by another process takes effect here within a few

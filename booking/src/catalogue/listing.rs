@@ -1,5 +1,5 @@
 //! The list of all shows that promoters have put, prepared for searches: sorted, with the words of
-//! each show in lower case and the room that covers it. The list is made anew after a change of the
+//! each show in lower case and the room that it belongs to. The list is made anew after a change of the
 //! catalogue, and not for each search.
 
 use std::collections::HashMap;
@@ -25,8 +25,8 @@ pub struct ShowListing {
 pub struct ListedShow {
     /// The show.
     pub show: Arc<Show>,
-    /// The room that covers the show.
-    pub room: String,
+    /// The room that sells the show, or will sell it. `None` if there is none.
+    pub room: Option<String>,
     /// Title, id and venue in lower case.
     words: String,
     /// The position of its plan.
@@ -46,7 +46,7 @@ pub struct ShowSearch {
     pub to: Option<Timestamp>,
     /// The key or the label of a category that must have a price.
     pub category: Option<String>,
-    /// The room that covers the show.
+    /// The room that sells the show, or will sell it.
     pub room: Option<String>,
 }
 
@@ -76,7 +76,7 @@ impl ShowListing {
             let words = format!("{} {} {}", document.title, show.id, document.venue);
             ListedShow {
                 words: words.to_lowercase(),
-                room: catalogue.room_of(&show.id),
+                room: catalogue.shown_room_of(&show),
                 plan,
                 show,
             }
@@ -135,7 +135,7 @@ impl ShowListing {
                 .venue
                 .as_ref()
                 .is_none_or(|asked| venue.as_str() == asked)
-                && search.room.as_ref().is_none_or(|room| listed.room == *room)
+                && (search.room.is_none() || listed.room == search.room)
                 && categories
                     .as_ref()
                     .is_none_or(|by_plan| is_priced(listed, by_plan[listed.plan]))

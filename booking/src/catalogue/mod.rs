@@ -7,6 +7,7 @@ mod edition;
 pub mod listing;
 pub mod places;
 pub mod put;
+pub mod selling;
 pub mod trains;
 
 use parking_lot::RwLock;
@@ -66,6 +67,8 @@ struct CatalogueState {
     edition: CatalogueEdition,
     /// The shows as searches need them.
     listing: Prepared<ShowListing>,
+    /// The last reading that a call which takes seats has waited for.
+    sales_reading: selling::SharedReading,
 }
 
 impl Catalogue {
@@ -94,6 +97,16 @@ impl Catalogue {
     /// Returns an error if the ledger cannot be read.
     pub async fn refresh_catalogue(&self) -> Result<bool, LedgerError> {
         self.follow_departures().await?;
+        self.reload_if_changed().await
+    }
+
+    /// Returns the version of the ledger's catalogue that this process has read.
+    pub async fn read_version(&self) -> u64 {
+        *self.shared.version.lock().await
+    }
+
+    /// Reads the catalogue if another node has changed it. Returns whether it was read.
+    async fn reload_if_changed(&self) -> Result<bool, LedgerError> {
         let newest = self.ledger.catalogue_version().await?;
         let mut version = self.shared.version.lock().await;
         if newest <= *version {
@@ -195,7 +208,8 @@ impl Catalogue {
         shows
     }
 
-    /// Returns the room that covers a show.
+    /// Returns the room whose passes belong to a show. It does not always sell the show; see
+    /// [`Self::seller_of`].
     #[must_use]
     pub fn room_of(&self, show: &ShowId) -> String {
         self.shared.coverage.read().room_of(show)

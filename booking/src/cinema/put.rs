@@ -261,6 +261,7 @@ impl CinemaCatalogue {
                 "venue": showing.hall, "title": title, "starts_at": showing.starts_at,
                 "currency": programme.currency, "prices": showing.prices,
                 "hold_s": HOLD_S, "grace_s": GRACE_S, "seats_per_visitor": SEATS_MAX,
+                "walk_in": true,
             }));
             let document: ShowDocument = match document {
                 Ok(document) => document,

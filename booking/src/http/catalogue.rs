@@ -13,6 +13,7 @@ use fairgate_model::money::Money;
 use fairgate_model::plans::seatmap::PACKED_MEDIA_TYPE;
 use fairgate_model::runs::StationCall;
 use fairgate_model::shows::Show;
+use fairgate_model::shows::document::ShowState;
 use fairgate_model::shows::rules::RefundRule;
 use jiff::Timestamp;
 use jiff::civil::Time;
@@ -88,7 +89,10 @@ pub struct ShowView {
     place: VenueLocationView,
     /// Whether the show is in a hall of the cinema programme.
     has_screen: bool,
-    room: String,
+    /// `on_sale` if the show is sold by its room, `announced` if nobody sells it.
+    state: ShowState,
+    /// The room that sells the show, or will sell it. Null if there is none.
+    room: Option<String>,
     seats: u32,
     legs: u16,
     /// Rail: the train's code. Null for other shows.
@@ -152,7 +156,7 @@ pub struct ShowList {
 }
 
 impl ShowView {
-    fn new(show: &Show, room: String, catalogue: &Catalogue, now_ms: i64) -> Self {
+    fn new(show: &Show, room: Option<String>, catalogue: &Catalogue, now_ms: i64) -> Self {
         let document = &show.document;
         let categories =
             show.plan
@@ -186,6 +190,10 @@ impl ShowView {
             venue: document.venue.clone(),
             place: catalogue.place_of(show).into(),
             has_screen: catalogue.has_screen(show),
+            state: match catalogue.seller_of(show) {
+                Ok(_) => ShowState::OnSale,
+                Err(_) => ShowState::Announced,
+            },
             room,
             seats: show.plan.map.cell_count(),
             legs: show.grid().legs,
@@ -266,7 +274,7 @@ pub async fn read(
 ) -> Result<JsonAnswer, Problem> {
     let show = routes.find_show(&show)?;
     let now_ms = routes.clock.now_ms();
-    let room = routes.catalogue.room_of(&show.id);
+    let room = routes.catalogue.shown_room_of(&show);
     JsonAnswer::json(200, &ShowView::new(&show, room, &routes.catalogue, now_ms))
 }
 

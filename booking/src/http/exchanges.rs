@@ -8,6 +8,7 @@ use fairgate_base::http::{JsonBytes, PathParams, Problem, parse_json};
 use fairgate_model::choosing::BestSeatsRequest;
 use fairgate_model::ids::{HoldId, OrderId, ShowId};
 use fairgate_model::orders::{Order, OrderRecord, Traveller};
+use fairgate_model::shows::Show;
 use fairgate_model::shows::coverage::EVERYDAY;
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -18,6 +19,7 @@ use crate::http::answers::{JsonAnswer, key_of};
 use crate::http::order_routes::OrderRoutes;
 use crate::http::order_views::OrderView;
 use crate::http::refusals::holds::not_yours;
+use crate::http::visitor::not_sold;
 use crate::orders::key::PREFIX;
 
 /// `POST /v1/orders/{order}/exchange`.
@@ -69,7 +71,7 @@ pub async fn exchange(
         let show = show.ok_or_else(|| Problem::not_found("show", ask.show.as_str()))?;
         let now_ms = routes.clock.now_ms();
         let old = &record.order;
-        let owner = new_seat_owner(&routes, &headers, old, &show.id, needs_pass, now_ms)?;
+        let owner = new_seat_owner(&routes, &headers, old, &show, needs_pass, now_ms).await?;
         let wish = HoldRequest {
             seats: ask.seats,
             areas: ask.areas,
@@ -147,16 +149,20 @@ impl OrderRoutes {
 /// Returns the owner of the new seats. If `needs_pass` is false, and the show belongs to the
 /// order's room or to `everyday`, this is the order's visitor. Otherwise the caller needs a live
 /// pass of the show's room, because a buyer must wait in that room's line. Then the pass's visitor
-/// owns the seats.
-fn new_seat_owner(
+/// owns the seats. Nobody gets seats of a show that is not sold now.
+async fn new_seat_owner(
     routes: &OrderRoutes,
     headers: &HeaderMap,
     order: &Order,
-    show: &ShowId,
+    show: &Show,
     needs_pass: bool,
     now_ms: i64,
 ) -> Result<NewSeatOwner, Problem> {
-    let room = routes.desk.holds.catalogue.room_of(show);
+    let catalogue = &routes.desk.holds.catalogue;
+    let room = catalogue
+        .current_seller_of(show)
+        .await
+        .map_err(|refused| not_sold(&show.id, refused))?;
     if !needs_pass && (room == order.room || room == EVERYDAY) {
         return Ok(NewSeatOwner {
             visitor: order.visitor,
@@ -165,7 +171,7 @@ fn new_seat_owner(
     }
     let pass = routes
         .door
-        .require_live_pass(headers, show, now_ms / 1_000)?;
+        .require_live_pass(headers, &show.id, now_ms / 1_000)?;
     Ok(NewSeatOwner {
         visitor: pass.sub,
         room: pass.room.clone(),

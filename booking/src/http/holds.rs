@@ -143,7 +143,8 @@ pub async fn take(
     let show = routes.find_show_for_hold(&show)?;
     let pass = routes
         .door
-        .require_live_pass(&headers, &show.id, routes.clock.now_ms() / 1_000)?;
+        .require_sale(&headers, &show, routes.clock.now_ms() / 1_000)
+        .await?;
     let key = key_of(&headers)?;
     let ids = match &key {
         Some(key) => CallHoldIds {
@@ -212,7 +213,8 @@ pub async fn change(
     } else {
         routes
             .door
-            .require_live_pass(&headers, &show.id, now_ms / 1_000)?
+            .require_sale(&headers, &show, now_ms / 1_000)
+            .await?
             .sub
     };
     let hold = routes

@@ -11,6 +11,8 @@ use fairgate_model::counted::counted;
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::plans::seatmap::SeatMap;
 use fairgate_model::plans::{self, PlanFault, PlanFormat};
+use fairgate_model::shows::Show;
+use fairgate_model::shows::coverage::{NotSoldReason, unnamed_show_warning};
 use fairgate_model::shows::document::{FieldFault, ShowDocument};
 use fairgate_model::venues::VenueLocation;
 use serde::{Deserialize, Serialize};
@@ -112,10 +114,13 @@ pub struct StoredShowView {
     plan_version: u32,
     /// The newest version of the venue's plan. To pin it, name it as `plan`.
     newest_plan_version: u32,
-    room: String,
+    /// The room that sells the show, or will sell it. Null if there is none.
+    room: Option<String>,
     cells: u32,
     /// The categories without a price. They are not for sale.
     not_for_sale: Vec<String>,
+    /// What the promoter should know: a show that nobody sells.
+    warnings: Vec<String>,
     document: ShowDocument,
 }
 
@@ -213,13 +218,22 @@ pub async fn put_show(
         &StoredShowView {
             plan_version: show.plan.version,
             newest_plan_version: newest_plan,
-            room: routes.catalogue.room_of(&id),
+            room: routes.catalogue.shown_room_of(&show),
+            warnings: not_sold_warning(&routes.catalogue, &show)
+                .into_iter()
+                .collect(),
             cells: map.cell_count(),
             not_for_sale: unpriced.map(|(category, _)| category.key.clone()).collect(),
             document: show.document.clone(),
             show: id,
         },
     )
+}
+
+/// Returns a warning if no room names the show and it is no walk-in.
+fn not_sold_warning(catalogue: &Catalogue, show: &Show) -> Option<String> {
+    let is_unnamed = catalogue.seller_of(show) == Err(NotSoldReason::NoRoom);
+    is_unnamed.then(|| unnamed_show_warning(&show.id))
 }
 
 fn read_venue(query: &VenueQuery, body: &str) -> Result<(SeatMap, VenueLocation), Problem> {

@@ -5,9 +5,12 @@ use axum::http::HeaderMap;
 use fairgate_base::http::keys::bearer;
 use fairgate_base::http::{Problem, ProblemCode};
 use fairgate_model::ids::{OrderId, ShowId};
+use fairgate_model::shows::Show;
+use fairgate_model::shows::coverage::NotSoldReason;
 use fairgate_pass::{Holder, LivePass, PassError, VerifiedPass, Verifier};
 
 use crate::catalogue::Catalogue;
+use crate::catalogue::selling::NotSold;
 use crate::http::refusals::holds::not_yours;
 use crate::orders::key::{OrderKeys, PREFIX};
 use crate::stopped_passes::StoppedPasses;
@@ -60,8 +63,24 @@ impl CallerVerifier {
         }
     }
 
-    /// Returns the visitor's pass for a show if the pass is live, for a call that takes something
-    /// new.
+    /// Returns the visitor's live pass for a show that is sold now, for a call that takes something
+    /// new. A change that another node made before this call counts.
+    ///
+    /// # Errors
+    /// 409 `not_on_sale` if nobody sells the show, whoever calls. 503 `ledger_unavailable` if it is
+    /// not known who sells it. Otherwise the errors of [`CallerVerifier::require_live_pass`].
+    pub async fn require_sale(
+        &self,
+        headers: &HeaderMap,
+        show: &Show,
+        now_s: i64,
+    ) -> Result<LivePass, Problem> {
+        let seller = self.catalogue.current_seller_of(show).await;
+        seller.map_err(|refused| not_sold(&show.id, refused))?;
+        self.require_live_pass(headers, &show.id, now_s)
+    }
+
+    /// Returns the visitor's pass for a show if the pass is live.
     ///
     /// # Errors
     /// The errors of [`CallerVerifier::require_pass`], 401 `pass_expired` for an expired pass, and
@@ -167,6 +186,22 @@ impl OrderCaller {
             _ => Ok(()),
         }
     }
+}
+
+/// Builds the problem of a show that takes no new buyers.
+#[must_use]
+pub fn not_sold(show: &ShowId, refused: NotSold) -> Problem {
+    let why = match refused {
+        NotSold::Ledger(error) => return error.into(),
+        NotSold::Announced(NotSoldReason::Announced) => "The promoter has announced it only",
+        NotSold::Announced(NotSoldReason::NoRoom) => "No waiting room sells it",
+    };
+    let detail = format!(
+        "This show is announced and not on sale. {why}. No new seats were held. What you hold or ordered you can still pay, read or give back. /s/{show} says when the sale begins."
+    );
+    Problem::new(ProblemCode::NotOnSale, detail)
+        .with_member("show", show.as_str())
+        .with_member("state", "announced")
 }
 
 fn pass_stopped(room: &str) -> Problem {

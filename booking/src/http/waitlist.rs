@@ -117,7 +117,8 @@ pub async fn join(
     let now_ms = routes.waitlist.clock.now_ms();
     let pass = routes
         .door
-        .require_live_pass(&headers, &show.id, now_ms / 1_000)?;
+        .require_sale(&headers, &show, now_ms / 1_000)
+        .await?;
     let key = key_of(&headers)?;
     let call = format!("POST /v1/shows/{}/waitlist", show.id);
     let act = async {

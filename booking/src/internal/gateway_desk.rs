@@ -12,6 +12,7 @@ use fairgate_model::grid::picture::CellChanges;
 use fairgate_model::holds::{HeldSeat, HoldSignalState};
 use fairgate_model::ids::ShowId;
 use fairgate_model::shows::Show;
+use fairgate_model::shows::document::ShowState;
 use fairgate_model::shows::patterns::ShowPatterns;
 use fairgate_model::venues::VenueLocation;
 use fairgate_model::waiters::WaitEndReason;
@@ -54,6 +55,10 @@ pub struct ShowSummary {
     /// Whether the show is in a cinema's programme. Cinemas have their own search.
     #[serde(default)]
     pub showing: bool,
+    /// Whether the show is sold through `everyday` while no room names it. False if an older booking
+    /// process does not send it.
+    #[serde(default)]
+    pub walk_in: bool,
     /// How long a basket keeps its seats, in seconds: the document's `hold_s` plus its `grace_s`. 0
     /// if an older booking process does not send it.
     #[serde(default)]
@@ -189,6 +194,7 @@ impl GatewayDesk {
             currency: show.document.currency.as_str().to_owned(),
             seats: show.plan.map.cell_count(),
             hold_s: show.document.hold_s + show.document.grace_s,
+            walk_in: show.is_walk_in() && show.document.state == ShowState::OnSale,
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fairgate_base::clock::Clock;
 use fairgate_model::ids::{ShowId, VenueId};
-use fairgate_model::shows::document::{OrphanSeatRule, ShowDocument};
+use fairgate_model::shows::document::{OrphanSeatRule, ShowDocument, ShowState};
 use fairgate_model::timetables::{Departure, DepartureOnSale, Timetable};
 use tokio::sync::Mutex;
 
@@ -138,6 +138,8 @@ fn departure_document(departure: &Departure) -> ShowDocument {
         plan: None,
         title: departure.title.clone(),
         starts_at: departure.starts_at,
+        state: ShowState::OnSale,
+        walk_in: true,
         sells_until: None,
         currency: departure.currency,
         prices: Default::default(),

@@ -20,6 +20,7 @@ use rand::RngExt;
 
 use super::here::SeenVisitors;
 use crate::catalogue::Catalogue;
+use crate::catalogue::selling::NotSold;
 use crate::holds::take::for_sale;
 use crate::inventory::seats::SeatInventory;
 use crate::ledger::{Ledger, LedgerError};
@@ -146,6 +147,10 @@ impl Waitlist {
         line.retain(|waiter| {
             waiter.offer.is_some() || waiter.party.sale_end(show).at_ms() > now_ms
         });
+        if !line.is_empty() && !self.is_sold(show).await? {
+            // Those who wait go on waiting, until somebody sells the show again.
+            line.retain(|waiter| waiter.offer.is_some());
+        }
         if show.is_cancelled() {
             for waiter in std::mem::take(&mut line) {
                 self.end_waiting(&waiter, WaitEndReason::Cancelled, now_ms)
@@ -172,6 +177,14 @@ impl Waitlist {
             Ok(kept_cells) if !line.is_empty() => self.offer_all(show, &kept_cells, &line).await,
             Ok(_) => Ok(()),
             Err(refused) => Err(LedgerError::Unavailable(refused.to_string())),
+        }
+    }
+
+    async fn is_sold(&self, show: &Show) -> Result<bool, LedgerError> {
+        match self.catalogue.current_seller_of(show).await {
+            Ok(_) => Ok(true),
+            Err(NotSold::Announced(_)) => Ok(false),
+            Err(NotSold::Ledger(error)) => Err(error),
         }
     }
 

@@ -79,7 +79,7 @@ impl Two {
         }
     }
 
-    /// Returns a pass of the room `everyday`, which covers all shows that no other room covers.
+    /// Returns a pass of the room `everyday`, which sells the walk-ins that no other room names.
     fn pass(&self, n: u16) -> String {
         let now_s = jiff::Timestamp::now().as_second();
         sign_test_pass(&self.keyring, "everyday", n, now_s)
@@ -94,7 +94,7 @@ impl Two {
         };
         put("venues/hall", &json!({"plan": "grid:4x10"})).await;
         let mut show = json!({"venue": "hall", "title": "Night", "starts_at": "2037-06-01T20:00:00Z",
-            "currency": "EUR", "prices": {"cat1": 9900, "cat2": 4900}, "orphans": "allow"});
+            "walk_in": true, "currency": "EUR", "prices": {"cat1": 9900, "cat2": 4900}, "orphans": "allow"});
         for (field, value) in changes.as_object().expect("fields") {
             show[field] = value.clone();
         }

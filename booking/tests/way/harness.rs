@@ -312,6 +312,14 @@ impl App {
         }
     }
 
+    /// Returns the PostgreSQL server that nodes share.
+    pub fn database(&self) -> &PostgresServer {
+        match &self.ledger {
+            LedgerAt::Server(server, _) => server,
+            LedgerAt::File(_) => panic!("the ledger is in a file"),
+        }
+    }
+
     /// Runs SQL directly in the ledger's file.
     pub async fn tamper(&self, statement: &'static str) {
         let LedgerAt::File(writer) = &self.ledger else {

@@ -35,4 +35,5 @@ mod train;
 mod trains;
 mod waiting;
 mod waiting_for_trains;
+mod walk_ins;
 mod whole_way;

@@ -234,7 +234,7 @@ pub struct RoomDocumentInput {
 }
 
 impl RoomDocument {
-    /// Returns the document of the built-in room, which covers every show that no other room names.
+    /// Returns the document of the built-in room, which sells the walk-ins that no other room names.
     #[must_use]
     pub fn everyday() -> Self {
         Self {

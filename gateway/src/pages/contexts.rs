@@ -60,8 +60,8 @@ pub(super) struct HomeRoom {
 pub(super) struct HomeShow {
     #[serde(flatten)]
     pub show: ListedShow,
-    /// The room that covers the show.
-    pub room: String,
+    /// The room that sells the show. `None` for a show that is announced and not sold.
+    pub room: Option<String>,
 }
 
 /// A show in a list.

@@ -9,7 +9,6 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use fairgate_base::http::Problem;
 use fairgate_base::http::shared_answers::SharedAnswer;
-use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_rules::phase::RoomPhase;
 
 use super::contexts::{HomePage, HomeRoom, HomeShow};
@@ -150,9 +149,8 @@ fn home_room(view: RoomView, indexed: &IndexedRoom) -> HomeRoom {
 }
 
 fn home_show(indexed: &IndexedShow) -> HomeShow {
-    let room = indexed.room.as_deref();
     HomeShow {
         show: (&indexed.summary).into(),
-        room: room.unwrap_or(EVERYDAY).to_owned(),
+        room: indexed.room.clone(),
     }
 }

@@ -45,7 +45,6 @@ use crate::room::search::OnSales;
 use crate::room::{Room, RoomView};
 use crate::web::is_path;
 use fairgate_model::ids::HoldId;
-use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_rules::room_document::ChallengeProvider;
 
 /// The name of the field with the way back, in addresses and forms. The way back is the path that a
@@ -167,11 +166,12 @@ pub(crate) async fn seats(
         Ok(document) => document,
         Err(refused) => return render_refused(&pages, &refused),
     };
-    let room = document["room"].as_str().unwrap_or(EVERYDAY).to_owned();
     let rooms = &pages.waiting_line.rooms;
-    let view = match rooms.get(&room) {
-        Ok(room) => Some(RoomView::fresh(rooms, &room).await),
-        Err(_) => None,
+    // A show that is announced and not sold may have no room.
+    let room = document["room"].as_str().map(|room| rooms.get(room));
+    let view = match room {
+        Some(Ok(room)) => Some(RoomView::fresh(rooms, &room).await),
+        Some(Err(_)) | None => None,
     };
     let provider = provider_of(view.as_ref());
     if document["kind"] == "rail" {

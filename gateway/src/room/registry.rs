@@ -147,7 +147,7 @@ impl RoomRegistry {
             .collect()
     }
 
-    /// Reads the shows that a room covers. The built-in room covers the shows that no other room
+    /// Reads the shows that a room sells. The built-in room sells the walk-ins that no other room
     /// names.
     ///
     /// # Errors
@@ -159,7 +159,9 @@ impl RoomRegistry {
         let mut shows = self.core().shows(&["*".to_owned()]).await?;
         let covered = self.coverage();
         let patterns = || covered.iter().flat_map(|(_, patterns)| patterns);
-        shows.retain(|show| !patterns().any(|pattern| overlap(pattern, show.id.as_str())));
+        shows.retain(|show| {
+            show.walk_in && !patterns().any(|pattern| overlap(pattern, show.id.as_str()))
+        });
         Ok(shows)
     }
 

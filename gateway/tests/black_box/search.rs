@@ -91,8 +91,11 @@ async fn the_shows_of_a_room_are_listed() {
     let server = Server::start().await;
     let promoter = Promoter::of(&server);
     promoter.on_sale("2x2", json!({}), json!({})).await;
-    let other = show("hall", json!({"title": "Another night"}));
+    let other = show("hall", json!({"title": "Another night", "walk_in": true}));
     promoter.put("shows/other", &other).await.is(200);
+    // Nobody sells this show, so it is in no room's list.
+    let announced = show("hall", json!({"title": "Some day"}));
+    promoter.put("shows/some-day", &announced).await.is(200);
     let listed = async |room: &str| {
         let list = server.get(&format!("/v1/shows?room={room}")).await.is(200);
         let shows = list["shows"].as_array().expect("a list").iter();

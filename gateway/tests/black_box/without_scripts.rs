@@ -138,11 +138,11 @@ async fn without_scripts_free_seats_and_standing_places_are_picked_from_a_list()
     let promoter = Promoter::of(&server);
     for (what, document) in [
         ("venues/hall?format=fairgate", hall_with_floor()),
-        ("shows/night", show("hall", json!({}))),
+        ("shows/night", show("hall", json!({"walk_in": true}))),
     ] {
         promoter.put(what, &document).await.is(200);
     }
-    // No room names this show, so the browser joins the line of the room `everyday`.
+    // This show is a walk-in, so the browser joins the line of the room `everyday`.
     browser.go(&server.at("/r/everyday")).await;
     browser.press("#join").await;
     until("the turn is on the page", async || {

@@ -106,6 +106,7 @@ impl BookingCore for Bare {
             currency: "EUR".into(),
             seats: CELLS,
             showing: false,
+            walk_in: false,
             hold_s: 305,
         });
         Ok(cards.collect())

@@ -120,6 +120,7 @@ problem_codes! {
         NotCancellable "not_cancellable": "The order cannot be given up",
         NotExchangeable "not_exchangeable": "The order cannot be exchanged",
         NotFrozen "not_frozen": "The line is not frozen yet",
+        NotOnSale "not_on_sale": "The show is not on sale",
         NotOpen "not_open": "The lobby is not open yet",
         NotRefundable "not_refundable": "The order cannot be refunded",
         NothingToWaitFor "nothing_to_wait_for": "Too few seats can come free",

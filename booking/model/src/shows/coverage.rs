@@ -1,9 +1,30 @@
-//! Finds the room whose passes are valid for a show. Rooms name shows by ids and globs.
+//! Decides who sells a show. Rooms name shows by ids and globs. A room that names a show sells it
+//! alone. A show that no room names is sold only if it says that it is a walk-in.
 
 use crate::ids::ShowId;
 
-/// The room that covers all shows that no other room names.
+use super::Show;
+use super::document::ShowState;
+
+/// The built-in room. It sells the walk-ins that no other room names.
 pub const EVERYDAY: &str = "everyday";
+
+/// Why nobody sells a show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotSoldReason {
+    /// The show's document says `announced`.
+    Announced,
+    /// No room names the show, and it is no walk-in.
+    NoRoom,
+}
+
+/// Returns what a promoter should know about a show that is on sale although nobody sells it.
+#[must_use]
+pub fn unnamed_show_warning(show: &ShowId) -> String {
+    format!(
+        "The show \"{show}\" is announced and not sold: no room names it. Name it in a room's \"shows\", or set \"walk_in\" to true to sell it without a room."
+    )
+}
 
 /// The rooms, each with the ids and globs of shows that it names.
 #[derive(Debug, Default)]
@@ -22,15 +43,53 @@ impl RoomCoverage {
         &self.0
     }
 
-    /// Returns the first room that names the show, or `everyday` if no room names it.
+    /// Returns the first room that names the show.
     #[must_use]
-    pub fn room_of(&self, show: &ShowId) -> String {
-        let named = self.0.iter().find(|(_, patterns)| {
+    pub fn naming_room(&self, show: &ShowId) -> Option<&str> {
+        let mut rooms = self.0.iter();
+        let named = rooms.find(|(_, patterns)| {
             patterns
                 .iter()
                 .any(|pattern| matches(pattern, show.as_str()))
         });
-        named.map_or_else(|| EVERYDAY.to_owned(), |(room, _)| room.clone())
+        named.map(|(room, _)| room.as_str())
+    }
+
+    /// Returns the room whose passes belong to the show: the first room that names it, or
+    /// `everyday` if no room names it. This room does not always sell the show; see
+    /// [`Self::seller_of`].
+    #[must_use]
+    pub fn room_of(&self, show: &ShowId) -> String {
+        self.naming_room(show).unwrap_or(EVERYDAY).to_owned()
+    }
+
+    /// Returns the room that sells the show now. A room that names the show sells it alone, also
+    /// after that room has closed, when it lets nobody in.
+    ///
+    /// # Errors
+    /// Returns the reason if nobody sells the show.
+    pub fn seller_of(&self, show: &Show) -> Result<String, NotSoldReason> {
+        self.seller(&show.id, show.document.state, show.is_walk_in())
+    }
+
+    /// Returns what [`Self::seller_of`] returns for a show with this state.
+    ///
+    /// # Errors
+    /// Returns the reason if nobody sells the show.
+    pub fn seller(
+        &self,
+        show: &ShowId,
+        state: ShowState,
+        is_walk_in: bool,
+    ) -> Result<String, NotSoldReason> {
+        match (self.naming_room(show), state) {
+            (_, ShowState::Draft | ShowState::Announced | ShowState::Ended) => {
+                Err(NotSoldReason::Announced)
+            }
+            (Some(room), ShowState::OnSale) => Ok(room.to_owned()),
+            (None, ShowState::OnSale) if is_walk_in => Ok(EVERYDAY.to_owned()),
+            (None, ShowState::OnSale) => Err(NotSoldReason::NoRoom),
+        }
     }
 }
 
@@ -76,7 +135,28 @@ mod tests {
     }
 
     #[test]
-    fn a_show_that_no_room_names_is_in_the_everyday_room() {
+    fn a_show_is_sold_by_the_room_that_names_it_or_as_a_walk_in_and_else_by_nobody() {
+        use NotSoldReason::{Announced, NoRoom};
+        use ShowState::OnSale;
+        let coverage = RoomCoverage::new(vec![("demo".into(), vec!["night-*".into()])]);
+        for (show, state, is_walk_in, expected) in [
+            ("night-1", OnSale, false, Ok("demo")),
+            ("night-1", OnSale, true, Ok("demo")),
+            ("film", OnSale, true, Ok(EVERYDAY)),
+            ("film", OnSale, false, Err(NoRoom)),
+            ("night-1", ShowState::Announced, true, Err(Announced)),
+            ("film", ShowState::Announced, true, Err(Announced)),
+            ("film", ShowState::Draft, true, Err(Announced)),
+            ("film", ShowState::Ended, true, Err(Announced)),
+        ] {
+            let sold = coverage.seller(&show.parse().expect("a slug"), state, is_walk_in);
+            let expected = expected.map(str::to_owned);
+            assert_eq!(sold, expected, "{show} {state:?} {is_walk_in}");
+        }
+    }
+
+    #[test]
+    fn passes_of_everyday_belong_to_shows_that_no_room_names() {
         let coverage = RoomCoverage::new(vec![("demo".into(), vec!["night-*".into()])]);
         let room = |show: &str| coverage.room_of(&show.parse().expect("a slug"));
         assert_eq!(

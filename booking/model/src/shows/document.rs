@@ -29,6 +29,13 @@ pub struct ShowDocument {
     /// When the show begins, RFC 3339 with an offset.
     #[schema(value_type = String)]
     pub starts_at: Timestamp,
+    /// Whether the show is announced or on sale.
+    #[serde(default, skip_serializing_if = "ShowState::is_default")]
+    pub state: ShowState,
+    /// Whether the show is sold through the room `everyday` while no other room names it. If it is
+    /// false, such a show is announced and not sold.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub walk_in: bool,
     /// Until when seats may be held, RFC 3339 with an offset. If left out, until the show begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
@@ -87,6 +94,30 @@ impl ShowDocument {
         ];
         let moved = moves.into_iter().filter(|(_, moved)| *moved);
         moved.map(|(field, _)| field).collect()
+    }
+}
+
+/// Whether a show is sold, as its promoter says it. A show that is `on_sale` is still sold only by a
+/// room that names it, or as a walk-in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ShowState {
+    /// Only the promoter sees the show. This version does not support it yet.
+    Draft,
+    /// Everybody sees the show, and nobody can hold seats.
+    Announced,
+    /// The show is sold by the room that names it or, for a walk-in, by `everyday`.
+    #[default]
+    OnSale,
+    /// The promoter ended the show. This version does not support it yet.
+    Ended,
+}
+
+impl ShowState {
+    // `skip_serializing_if` passes a reference.
+    #[allow(clippy::trivially_copy_pass_by_ref)]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
     }
 }
 
@@ -212,6 +243,10 @@ fn check_available(
         let code = document.currency.as_str();
         let detail = format!("\"{code}\" is no currency of ISO 4217 in which sums are paid");
         faults.add_invalid("currency", detail);
+    }
+    if matches!(document.state, ShowState::Draft | ShowState::Ended) {
+        let detail = "this version supports \"announced\" and \"on_sale\"; take one of them, or leave it out";
+        faults.add("state", "not_available", detail);
     }
     if document.seats_per_account.is_some() {
         let detail = "this version does not support it yet; leave it out";

@@ -76,6 +76,14 @@ impl Show {
         }
     }
 
+    /// Returns whether the show is sold through `everyday` while no other room names it. Imported
+    /// timetables count as saying so for their departures; imported programmes say so in the
+    /// documents of their showings.
+    #[must_use]
+    pub fn is_walk_in(&self) -> bool {
+        self.document.walk_in || self.run.is_some()
+    }
+
     /// Returns all its legs.
     #[must_use]
     pub fn legs(&self) -> Range<u16> {

@@ -57,4 +57,28 @@ DROP INDEX payments_taken;
 ",
     ),
     Migration::of_both("ALTER TABLE show_fates ADD COLUMN reason TEXT;"),
+    // Shows had no `walk_in`, and `everyday` sold every show that no room named. The showings of
+    // the programme are walk-ins. So are the shows that `everyday` has sold and that no room names,
+    // because their sale is running.
+    Migration::of_each(
+        r"
+UPDATE shows SET document = json_set(document, '$.walk_in', json('true')) WHERE departure IS NULL AND (
+    show IN (SELECT json_extract(showing.value, '$.show') FROM programme, json_each(programme.document, '$.showings') AS showing)
+    OR EXISTS (SELECT 1 FROM orders WHERE orders.show = shows.show AND orders.room = 'everyday')
+        AND NOT EXISTS (SELECT 1 FROM coverage
+            WHERE shows.show LIKE replace(replace(pattern, '_', '\_'), '*', '%') ESCAPE '\')
+);
+UPDATE catalogue_version SET version = version + 1;
+",
+        r#"
+UPDATE shows SET document = document || '{"walk_in": true}'::jsonb WHERE departure IS NULL AND (
+    show IN (SELECT showing ->> 'show' FROM programme,
+        jsonb_array_elements(programme.document::jsonb -> 'showings') AS showing)
+    OR EXISTS (SELECT 1 FROM orders WHERE orders.show = shows.show AND orders.room = 'everyday')
+        AND NOT EXISTS (SELECT 1 FROM coverage
+            WHERE shows.show LIKE replace(replace(pattern, '_', '\_'), '*', '%') ESCAPE '\')
+);
+UPDATE catalogue_version SET version = version + 1;
+"#,
+    ),
 ];

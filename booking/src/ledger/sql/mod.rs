@@ -93,6 +93,12 @@ impl Ledger {
         })
     }
 
+    /// Returns whether several processes may use this ledger.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        self.installation.dialect() == SqlDialect::Postgres
+    }
+
     /// Returns whether `sql`, which takes the time as `$1`, finds a row. Every node looks for due
     /// work several times a second and nearly always finds none. So on a server a writing
     /// transaction begins only if there is work. For a file this returns true without a read,

@@ -61,7 +61,7 @@ impl From<RoomChangeRefusal> for Problem {
 fn built_in() -> Problem {
     Problem::new(
         ProblemCode::RoomBuiltIn,
-        "\"everyday\" covers whatever no other room names. Nothing was changed. Make a room of your own, or PATCH its live settings.",
+        "\"everyday\" sells the walk-ins that no other room names. Nothing was changed. Make a room of your own, or PATCH its live settings.",
     )
 }
 

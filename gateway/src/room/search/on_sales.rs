@@ -8,6 +8,7 @@ use std::sync::Arc;
 use fairgate_base::http::shared_answers::SharedAnswers;
 use fairgate_base::prepared::Prepared;
 use fairgate_base::process::search_threads::SearchThreads;
+use fairgate_model::shows::coverage::EVERYDAY;
 
 use super::{OnSaleEdition, OnSaleIndex};
 use crate::room::{Room, RoomRegistry, RoomView};
@@ -182,6 +183,10 @@ fn make_index(rooms: &RoomRegistry, shows: Option<&KnownShows>) -> OnSaleIndex {
         rooms: rooms.edition(),
     };
     let shows = shows.map_or(&[][..], |shows| &shows.shows);
-    let room_of = |show: &ShowSummary| rooms.core().room_of(show.id.as_str());
+    // Nobody sells a show that no room names and that is no walk-in.
+    let room_of = |show: &ShowSummary| {
+        let room = rooms.core().room_of(show.id.as_str());
+        room.filter(|room| room != EVERYDAY || show.walk_in)
+    };
     OnSaleIndex::new(edition, rooms.all(), shows, room_of)
 }

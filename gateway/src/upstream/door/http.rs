@@ -13,6 +13,7 @@ use booking::http::route_kinds::{RouteKind, route_kind, takes_seats};
 use booking::http::visitor::{pass_invalid, waiting_room};
 use fairgate_base::http::keys::bearer;
 use fairgate_base::http::{Problem, ProblemCode};
+use fairgate_model::shows::coverage::EVERYDAY;
 
 use super::{BookingDoor, show_of};
 use crate::cookies::{self, CookieKind};
@@ -24,10 +25,13 @@ pub fn layer(booking: Router, door: BookingDoor) -> Router {
 
 async fn guard(State(door): State<Arc<BookingDoor>>, mut request: Request, next: Next) -> Response {
     let room = show_of(request.uri().path()).and_then(|show| door.core.room_of(show));
-    if let Some(room) = room
-        && let Err(problem) = door.admit(&mut request, &room).await
-    {
-        return problem.into_response();
+    let mut waiting = None;
+    if let Some(room) = room {
+        match door.admit(&mut request, &room).await {
+            Ok(Admission::Admitted) => {}
+            Ok(Admission::BookingDecides(problem)) => waiting = Some(problem),
+            Err(problem) => return problem.into_response(),
+        }
     }
     // Only purchases count for booking's health.
     let kind = route_kind(request.method(), request.uri().path());
@@ -45,14 +49,29 @@ async fn guard(State(door): State<Arc<BookingDoor>>, mut request: Request, next:
             call.mark_refused();
         }
     }
-    answer
+    match waiting {
+        // The gateway's refusal has the better time to come back.
+        Some(problem) if answer.status() == StatusCode::TOO_MANY_REQUESTS => {
+            problem.into_response()
+        }
+        _ => answer,
+    }
+}
+
+/// What the door decides about a call that it does not refuse itself.
+enum Admission {
+    /// The call goes on to booking.
+    Admitted,
+    /// The call takes seats without a pass, of a show that no room names. Booking knows whether the
+    /// show is sold at all. If it is, the answer is this problem.
+    BookingDecides(Problem),
 }
 
 impl BookingDoor {
     /// Adds the pass from the cookie to a call without a Bearer. Refuses a call that takes seats if
     /// its pass is missing or not valid, or while this process sheds holds. Booking checks the
     /// pass's room and expiry.
-    async fn admit(&self, request: &mut Request, room: &str) -> Result<(), Problem> {
+    async fn admit(&self, request: &mut Request, room: &str) -> Result<Admission, Problem> {
         let takes_seats = takes_seats(request.method(), request.uri().path());
         match bearer(request.headers()) {
             Some(pass) if takes_seats => self.check_pass(pass, room)?,
@@ -62,7 +81,11 @@ impl BookingDoor {
                 if takes_seats && !is_added {
                     let place = cookies::value(request.headers(), CookieKind::Place, room);
                     let back_s = self.come_back_times.back_in_s(room, place).await;
-                    return Err(waiting_room(room).retry_after(back_s));
+                    let problem = waiting_room(room).retry_after(back_s);
+                    if room == EVERYDAY {
+                        return Ok(Admission::BookingDecides(problem));
+                    }
+                    return Err(problem);
                 }
             }
         }
@@ -71,7 +94,7 @@ impl BookingDoor {
             // waiting room.
             self.load.admit_hold()?;
         }
-        Ok(())
+        Ok(Admission::Admitted)
     }
 
     /// Turns the pass in the cookie into the Bearer pass that booking verifies. Returns whether the

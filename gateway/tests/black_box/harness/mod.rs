@@ -18,8 +18,8 @@ pub mod merkle;
 pub use browser::Browser;
 pub use documents::{in_seconds, room, show};
 pub use fairgate_servers::actors::{
-    PATIENCE, TestAnswer, TestCall, TestClient, TestShop, buyer, coming_back, get, text, until,
-    until_within, within,
+    PATIENCE, TestAnswer, TestCall, TestClient, TestShop, buyer, coming_back, get, post, text,
+    until, until_within, within,
 };
 pub use fairgate_servers::free_port;
 pub use other_browsers::OtherBrowser;

@@ -22,6 +22,7 @@ fn show(id: &str, title: &str, starts_at: &str, city: &str) -> ShowSummary {
         currency: "EUR".to_owned(),
         seats: 10,
         showing: false,
+        walk_in: true,
         hold_s: 300,
     }
 }

@@ -20,11 +20,14 @@ const SEGMENT_BYTES: u32 = 536;
 /// The receive buffer of a client that does not read, in bytes.
 const RECEIVE_BYTES: usize = 4_096;
 
+/// The end of an answer that is sent in chunks.
+const LAST_CHUNK: &[u8] = b"\r\n0\r\n\r\n";
+
 /// An answer that was read in full.
 pub struct RawAnswer {
     /// The HTTP status.
     pub status: u16,
-    /// The length of the body, in bytes.
+    /// The length of the body, in bytes. If it comes in chunks, their heads count, too.
     pub body_bytes: usize,
 }
 
@@ -56,6 +59,17 @@ async fn read_answer(stream: &mut TcpStream) -> anyhow::Result<RawAnswer> {
         }
     };
     let head = String::from_utf8_lossy(&bytes[..head_bytes]).to_ascii_lowercase();
+    if head.contains("\r\ntransfer-encoding: chunked\r\n") {
+        while !bytes.ends_with(LAST_CHUNK) {
+            if stream.read_buf(&mut bytes).await? == 0 {
+                bail!("the connection ended within an answer");
+            }
+        }
+        return Ok(RawAnswer {
+            status: status(&head)?,
+            body_bytes: bytes.len() - head_bytes,
+        });
+    }
     let length = head
         .lines()
         .find_map(|line| line.strip_prefix("content-length:"));

@@ -18,8 +18,8 @@ pub enum ListKind {
     Baseline,
     /// The list is prepared, and everybody gets the same bytes.
     Prepared,
-    /// Every call asks for something else.
-    Search,
+    /// The answer is made for the call: another search each time, or the page of a room or a show.
+    Made,
 }
 
 impl ListKind {
@@ -28,7 +28,7 @@ impl ListKind {
         match self {
             Self::Baseline => None,
             Self::Prepared => Some(0.2),
-            Self::Search => Some(5.0),
+            Self::Made => Some(5.0),
         }
     }
 }
@@ -53,7 +53,7 @@ impl KeylessList {
 
 /// Returns every list and page that needs no key, apart from those of trains.
 pub fn lists() -> Vec<KeylessList> {
-    use ListKind::{Prepared, Search};
+    use ListKind::{Made, Prepared};
     let list = KeylessList::new;
     vec![
         list("/", Prepared, |_| "/".to_owned()),
@@ -70,10 +70,8 @@ pub fn lists() -> Vec<KeylessList> {
             "/v1/cinema/showings".to_owned()
         }),
         list("/openapi.json", Prepared, |_| "/openapi.json".to_owned()),
-        list("/v1/rooms/{room}", Prepared, |_| {
-            "/v1/rooms/live-1".to_owned()
-        }),
-        list("/v1/shows/{show}", Prepared, |_| {
+        list("/v1/rooms/{room}", Made, |_| "/v1/rooms/live-1".to_owned()),
+        list("/v1/shows/{show}", Made, |_| {
             "/v1/shows/showing-77".to_owned()
         }),
         list("/v1/shows/{show}/seatmap", Prepared, |_| {
@@ -82,17 +80,17 @@ pub fn lists() -> Vec<KeylessList> {
         list("/v1/shows/{show}/seats", Prepared, |_| {
             "/v1/shows/live-1/seats".to_owned()
         }),
-        list("/v1/shows/{show}/free", Search, |_| {
+        list("/v1/shows/{show}/free", Made, |_| {
             "/v1/shows/live-1/free".to_owned()
         }),
-        list("/?q=", Search, |n| format!("/?q={}", words(n))),
-        list("/?city=&from=&page=", Search, |n| {
+        list("/?q=", Made, |n| format!("/?q={}", words(n))),
+        list("/?city=&from=&page=", Made, |n| {
             format!("/?city=City+1&from={}&page={}", day(n % 6), 1 + n % 90)
         }),
-        list("/v1/rooms?q=", Search, |n| {
+        list("/v1/rooms?q=", Made, |n| {
             format!("/v1/rooms?q={}", words(n))
         }),
-        list("/v1/rooms?city=&from=&to=", Search, |n| {
+        list("/v1/rooms?city=&from=&to=", Made, |n| {
             format!(
                 "/v1/rooms?city=City+{}&from={}&to={}",
                 n % 20,
@@ -100,37 +98,35 @@ pub fn lists() -> Vec<KeylessList> {
                 day(6 + n % 60)
             )
         }),
-        list("/v1/shows?q=", Search, |n| {
+        list("/v1/shows?q=", Made, |n| {
             format!("/v1/shows?q={}", words(n))
         }),
-        list("/v1/shows?venue=&category=&from=", Search, |n| {
+        list("/v1/shows?venue=&category=&from=", Made, |n| {
             format!(
                 "/v1/shows?venue=hall-{}&category=cat1&from={}",
                 n % 500,
                 day(n % 3)
             )
         }),
-        list("/v1/shows?page=", Search, |n| {
+        list("/v1/shows?page=", Made, |n| {
             format!("/v1/shows?page={}", 2 + n % 290)
         }),
-        list("/v1/cinema/showings?keyword=", Search, |n| {
+        list("/v1/cinema/showings?keyword=", Made, |n| {
             format!("/v1/cinema/showings?keyword={}", words(n))
         }),
-        list("/v1/cinema/showings?sort=distance", Search, |n| {
+        list("/v1/cinema/showings?sort=distance", Made, |n| {
             format!(
                 "/v1/cinema/showings?lat=48.{n}&lon=2.3&sort=distance&page={}",
                 1 + n % 700
             )
         }),
-        list("/cinema?keyword=", Search, |n| {
+        list("/cinema?keyword=", Made, |n| {
             format!("/cinema?keyword={}", words(n))
         }),
-        list("/r/{room}", Search, |n| format!("/r/live-{}", n % 60)),
-        list("/r/everyday", Search, |_| "/r/everyday".to_owned()),
-        list("/s/{show}", Search, |n| {
-            format!("/s/showing-{}", n % 15_000)
-        }),
-        list("/v1/rooms/{room}.ics", Search, |n| {
+        list("/r/{room}", Made, |n| format!("/r/live-{}", n % 60)),
+        list("/r/everyday", Made, |_| "/r/everyday".to_owned()),
+        list("/s/{show}", Made, |n| format!("/s/showing-{}", n % 60)),
+        list("/v1/rooms/{room}.ics", Made, |n| {
             format!("/v1/rooms/live-{}.ics", n % 60)
         }),
     ]

@@ -85,9 +85,9 @@ macro_rules! script_family {
 /// Declares the scripts of a family. Each is `struct Name = file [libraries] { arguments }`. The
 /// Lua text is `scripts/file.lua`, and the libraries are files of `scripts/lib`. Each argument is a
 /// field. `..name: Record` adds the fields of a record. `[name]: Item` adds a list, which takes all
-/// remaining arguments. The script walks over the list with `each_name()`, which yields each item: a
-/// table with the names of the item's fields, or the value if the items are single values. `$all` is
-/// the name of a function for tests, which returns all scripts.
+/// remaining arguments. The script walks over the list with `each_name()`, which yields each item:
+/// a table with the names of the item's fields, or the value if the items are single values. `$all`
+/// is the name of a function for tests, which returns all scripts.
 #[macro_export]
 macro_rules! redis_scripts {
     (

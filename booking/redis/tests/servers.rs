@@ -50,8 +50,8 @@ redis_scripts! {
     /// Refuses every call.
     struct RefuseScript = refuse [] {}
 
-    /// Answers with its arguments, with what it reads of a hash, and with the sum of the products of
-    /// all pairs.
+    /// Answers with its arguments, with what it reads of a hash, and with the sum of the products
+    /// of all pairs.
     struct EchoScript = echo [] {
         text: Vec<u8>,
         number: u64,

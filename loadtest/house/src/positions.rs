@@ -154,7 +154,7 @@ fn find_rust_places(tokens: TokenStream, lines: &mut BTreeSet<usize>) {
                 }
                 if group.delimiter() == Delimiter::Bracket
                     && before.is_some_and(is_indexed)
-                    && is_single_number(group.stream())
+                    && is_single_number(&group.stream())
                 {
                     lines.insert(group.span_open().start().line);
                 }
@@ -168,7 +168,7 @@ fn find_rust_places(tokens: TokenStream, lines: &mut BTreeSet<usize>) {
                     matches!(before, Some(TokenTree::Punct(sign)) if sign.as_char() == '.');
                 if let Some(TokenTree::Group(arguments)) = tokens.get(index + 1)
                     && is_method
-                    && is_single_number(arguments.stream())
+                    && is_single_number(&arguments.stream())
                 {
                     lines.insert(word.span().start().line);
                 }
@@ -189,7 +189,7 @@ fn is_indexed(before: &TokenTree) -> bool {
     }
 }
 
-fn is_single_number(tokens: TokenStream) -> bool {
+fn is_single_number(tokens: &TokenStream) -> bool {
     tokens.to_string().parse::<u32>().is_ok()
 }
 

@@ -127,8 +127,8 @@ impl CachedShow {
         (self.picture.counter(), self.sub)
     }
 
-    /// Applies one entry of the feed. `fields` are the fields of the entry with this id. Returns the
-    /// signal to the hold's owner, if the entry has one.
+    /// Applies one entry of the feed. `fields` are the fields of the entry with this id. Returns
+    /// the signal to the hold's owner, if the entry has one.
     pub(super) fn apply_entry(
         &mut self,
         show: &ShowId,

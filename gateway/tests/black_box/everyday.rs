@@ -13,8 +13,9 @@ async fn seats_of_a_walk_in_are_sold_through_the_room_everyday() {
         .put("venues/hall", &json!({"plan": "grid:4x10"}))
         .await
         .is(200);
-    let put = promoter.put("shows/tuesday", &show("hall", json!({"walk_in": true})));
-    assert_eq!(put.await.is(200)["warnings"], json!([]));
+    let tuesday = show("hall", json!({"walk_in": true}));
+    let put = promoter.put("shows/tuesday", &tuesday).await;
+    assert_eq!(put.is(200)["warnings"], json!([]));
     assert_eq!(
         server.get("/v1/shows/tuesday").await.is(200)["room"],
         "everyday"

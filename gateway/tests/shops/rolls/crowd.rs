@@ -95,8 +95,8 @@ impl Crowd {
     pub fn let_pass_by(&mut self, port: u16, people: u16) {
         for n in 0..people {
             let (calls, passers_by) = (self.calls.clone(), Arc::clone(&self.passers_by));
-            let number = FIRST_PASSER_BY + n * 1_000;
-            self.tasks.spawn(pass_by(port, number, calls, passers_by));
+            let client = ProxyVisitor::new(port, FIRST_PASSER_BY + n);
+            self.tasks.spawn(pass_by(client, calls, passers_by));
         }
     }
 
@@ -115,24 +115,23 @@ impl Crowd {
 }
 
 /// Joins as a new person again and again, and looks at the room and at the place.
-async fn pass_by(port: u16, first: u16, calls: CallLog, passers_by: Arc<Mutex<PassersBy>>) {
-    for n in first.. {
-        let person = ProxyVisitor::new(port, n);
+async fn pass_by(client: ProxyVisitor, calls: CallLog, passers_by: Arc<Mutex<PassersBy>>) {
+    loop {
+        pause(0.1..0.3).await;
         // Until the answer comes, nobody knows whether there is a place.
         passers_by.lock().unanswered += 1;
-        let joined = calls.ask(person.join_request(), ANSWER_MAX).await;
+        let joined = calls.ask(client.join_request(), ANSWER_MAX).await;
         let place = joined.as_ref().filter(|answer| answer.status == 201);
         if joined.is_some() {
             passers_by.lock().unanswered -= 1;
         }
         let Some(place) = place.map(|answer| text(&answer.json(), "place")) else {
-            pause(0.1..0.3).await;
             continue;
         };
         passers_by.lock().joined += 1;
         for path in [ROOM.to_owned(), format!("{ROOM}/place")] {
-            pause(0.02..0.1).await;
-            let call = person.request(Method::GET, SALE, &path).bearer_auth(&place);
+            pause(0.1..0.3).await;
+            let call = client.request(Method::GET, SALE, &path).bearer_auth(&place);
             calls.ask(call, ANSWER_MAX).await;
         }
     }

@@ -74,6 +74,7 @@ impl RollSite {
         let room = json!({
             "title": "Night one", "shows": ["night-1"], "opens_at": "2020-01-01T00:00:00Z",
             "draw_at": "2099-01-01T00:00:00Z",
+            "per_network": {"soft": 50_000, "hard": 50_000},
         });
         let [one, two] = &self.gateways;
         let path = "/v1/promoter/rooms/night-one";

@@ -27,6 +27,7 @@ use crate::http::offers;
 use crate::http::ops::{self, BookingOpsRoutes};
 use crate::http::order_routes::OrderRoutes;
 use crate::http::orders;
+use crate::http::own;
 use crate::http::payments::{self, PaymentRoutes};
 use crate::http::promoter::{self, PromoterRoutes};
 use crate::http::rail::{self, RailRoutes};
@@ -118,7 +119,7 @@ fn programme() -> OpenApiRouter<CinemaRoutes> {
 
 fn holds() -> OpenApiRouter<HoldRoutes> {
     OpenApiRouter::new()
-        .routes(routes!(holds::take))
+        .routes(routes!(holds::take, own::read))
         .routes(routes!(holds::read, holds::change, holds::release))
         .routes(routes!(holds::extend))
         .routes(routes!(offers::accept))

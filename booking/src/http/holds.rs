@@ -97,7 +97,7 @@ impl SeatView {
 pub struct MoneyView(pub Money);
 
 impl HoldView {
-    fn new(
+    pub(super) fn new(
         show: &Show,
         hold: Hold,
         (terms, items): (&SaleTerms, &[OrderItem]),
@@ -297,7 +297,7 @@ impl HoldRoutes {
         JsonAnswer::json(status, &HoldView::new(show, hold, (&terms, &items), now_ms))
     }
 
-    fn find_show_for_hold(&self, show: &str) -> Result<Arc<Show>, Problem> {
+    pub(super) fn find_show_for_hold(&self, show: &str) -> Result<Arc<Show>, Problem> {
         let found = self.desk.catalogue.find_show(show);
         found.ok_or_else(|| Problem::not_found("show", show))
     }

@@ -18,6 +18,7 @@ pub mod ops;
 pub mod order_routes;
 pub mod order_views;
 pub mod orders;
+pub mod own;
 pub mod payments;
 pub mod promoter;
 pub mod rail;

@@ -253,6 +253,11 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// Returns a hold of this visitor.
     async fn hold(&self, hold: &HoldId, visitor: Holder) -> Result<Hold, InventoryRefusal>;
 
+    /// Returns all holds of this visitor in a show, in the order in which their locks end. This call
+    /// does not count as use of the show.
+    async fn holds_of(&self, show: &ShowId, visitor: Holder)
+    -> Result<Vec<Hold>, InventoryRefusal>;
+
     /// Frees the cells of a hold that was made for one of these purposes and is not locked for an
     /// order. A repeated call also succeeds, as long as the store remembers the release.
     async fn release(

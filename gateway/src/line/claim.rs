@@ -147,6 +147,30 @@ pub async fn claim_pass(
             return Err(PassClaimRefusal::RoomClosed);
         }
     };
+    Ok(sign_stored_pass(rooms, room, stored))
+}
+
+/// Returns the last pass of a place, or `None` if it never claimed one. The pass may have expired.
+/// A device to which the visitor brought the place needs it, because another device claimed it. The
+/// ledger is asked only if the store knows of a pass.
+///
+/// # Errors
+/// Fails if the ledger does not answer.
+pub async fn last_pass(
+    rooms: &RoomRegistry,
+    room: &Room,
+    place: &Place,
+) -> Result<Option<ClaimedPass>, LedgerError> {
+    if place.pass_exp.is_none() {
+        return Ok(None);
+    }
+    let stored = rooms.ledger().last_pass(room.id(), place.number).await?;
+    let stored = stored.filter(|stored| stored.holder == place.holder);
+    Ok(stored.map(|stored| sign_stored_pass(rooms, room, stored)))
+}
+
+/// Signs a pass of the ledger. The same row always gives the same pass.
+fn sign_stored_pass(rooms: &RoomRegistry, room: &Room, stored: PassRow) -> ClaimedPass {
     let claims = PassClaims {
         sub: stored.holder,
         room: room.id().to_owned(),
@@ -157,10 +181,10 @@ pub async fn claim_pass(
         exp: stored.exp,
         jti: stored.jti,
     };
-    Ok(ClaimedPass {
+    ClaimedPass {
         pass: rooms.keyring().sign_pass(&claims),
         claims,
-    })
+    }
 }
 
 /// Writes the claim, then tells the store that the visitor is inside. If the claim is not written,

@@ -1,6 +1,7 @@
 //! Brings a place to another device by a code that works once, within five minutes. Both devices
 //! then have the same place, which gives one pass.
 
+use fairgate_base::log_failed_try;
 use fairgate_pass::PlaceError;
 use rand::RngExt;
 
@@ -119,9 +120,23 @@ impl WaitingLine {
             // Another node's clock may be behind. That node accepts the code for a while longer.
             expires_at: place_move.exp * 1000 + CLOCKS_DIFFER_MS,
         };
-        match store.use_once(room.id(), used, now).await? {
-            true => Ok(place),
-            false => Err(MoveRefusal::Used),
+        if !store.use_once(room.id(), used, now).await? {
+            return Err(MoveRefusal::Used);
         }
+        // The code is used up and brings the place. Without the note, only the other device's page
+        // does not learn of it.
+        if let Err(error) = store.note_moved(room.id(), place.number, now).await {
+            log_failed_try!(error, room = room.id(), "a move is not noted");
+        }
+        Ok(place)
+    }
+
+    /// Returns when a code last brought this place to another device (ms), or `None` if none did.
+    ///
+    /// # Errors
+    /// Fails if the store does not answer.
+    pub async fn moved_at(&self, room: &Room, place: &Place) -> Result<Option<i64>, StoreFailure> {
+        let store = self.rooms.store();
+        store.moved_at(room.id(), place.number).await
     }
 }

@@ -122,6 +122,10 @@ pub(super) struct LobbyPage {
 #[derive(Debug, Serialize)]
 pub(super) struct SeatsPage {
     pub test: bool,
+    /// The server's time, RFC 3339.
+    pub now: String,
+    /// Whether all seats of the show are sold.
+    pub sold_out: bool,
     pub show: Value,
     pub room: Option<RoomView>,
     /// The number of seats that the address asks for.

@@ -38,11 +38,15 @@ pub use render::{ProblemOfPage, problem_page};
 use render::{WayOn, render, render_problem, render_refused, render_refused_with};
 
 use crate::cookies::{self, CookieKind};
+use crate::line::claim::last_pass;
+use crate::line::http::passes::pass_cookie_header;
 use crate::line::http::place_credential;
 use crate::line::place_view::describe;
 use crate::line::{WaitingLine, recognise};
 use crate::room::search::OnSales;
 use crate::room::{Room, RoomView};
+use crate::store::Place;
+use crate::upstream::{CategorySeatsLeft, ShowSummary};
 use crate::web::is_path;
 use fairgate_model::ids::HoldId;
 use fairgate_rules::room_document::ChallengeProvider;
@@ -129,11 +133,14 @@ async fn lobby_page(
         to: to.to_owned(),
         here: lobby_path(room.id(), to),
         room: RoomView::fresh(rooms, room).await,
-        place: place.map(|place| describe(room, &place, now)),
+        place: place.as_ref().map(|place| describe(room, place, now)),
         shows: shows.listed.iter().map(ListedShow::from).collect(),
         problem: problem.map(Problem::json_document),
     };
     let mut response = render(pages, "lobby", &context);
+    if let Some(cookie) = pass_cookie_if_missing(pages, room, place.as_ref(), headers).await {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
     mark_check(&mut response, provider_of(Some(&context.room)));
     if let Some(problem) = problem {
         *response.status_mut() = problem.status;
@@ -141,6 +148,34 @@ async fn lobby_page(
         response.extensions_mut().insert(document);
     }
     response
+}
+
+/// Returns the `Set-Cookie` header of the place's pass, if the place has one that this browser does
+/// not have: another device of the visitor claimed it. If the ledger does not answer, the browser
+/// gets the cookie the next time.
+async fn pass_cookie_if_missing(
+    pages: &PageRoutes,
+    room: &Room,
+    place: Option<&Place>,
+    headers: &HeaderMap,
+) -> Option<HeaderValue> {
+    let (waiting_line, place) = (&pages.waiting_line, place?);
+    let (rooms, pass_exp) = (&waiting_line.rooms, place.pass_exp?);
+    let now_s = rooms.now_ms().div_euclid(1000);
+    let shown = cookies::value(headers, CookieKind::Pass, room.id());
+    let shown = shown.and_then(|value| {
+        let verified = rooms.keyring().verify_pass_cookie(value, room.id(), now_s);
+        verified.ok()
+    });
+    let has_it = shown.is_some_and(|pass| {
+        let claims = pass.claims();
+        claims.sub == place.holder && claims.exp >= pass_exp
+    });
+    if has_it {
+        return None;
+    }
+    let pass = last_pass(rooms, room, place).await.ok()??;
+    pass_cookie_header(waiting_line, &pass).ok()
 }
 
 fn provider_of(room: Option<&RoomView>) -> Option<ChallengeProvider> {
@@ -169,9 +204,12 @@ pub(crate) async fn seats(
     let rooms = &pages.waiting_line.rooms;
     // A show that is announced and not sold may have no room.
     let room = document["room"].as_str().map(|room| rooms.get(room));
-    let view = match room {
-        Some(Ok(room)) => Some(RoomView::fresh(rooms, &room).await),
-        Some(Err(_)) | None => None,
+    let (view, sold_out) = match room {
+        Some(Ok(room)) => (
+            Some(RoomView::fresh(rooms, &room).await),
+            is_sold_out(&room, &show),
+        ),
+        Some(Err(_)) | None => (None, false),
     };
     let provider = provider_of(view.as_ref());
     if document["kind"] == "rail" {
@@ -202,6 +240,8 @@ pub(crate) async fn seats(
     let (free, section) = free.map_or((None, None), |free| (Some(free.list), free.section));
     let context = SeatsPage {
         test: pages.test,
+        now: fairgate_base::clock::rfc3339(rooms.now_ms()),
+        sold_out,
         show: document,
         room: view,
         quantity,
@@ -212,6 +252,17 @@ pub(crate) async fn seats(
     let mut page = render(&pages, "seats", &context);
     mark_check(&mut page, provider);
     page
+}
+
+/// Returns whether all seats of a show are sold, as the room last heard from booking. If the room
+/// has not heard of the show, returns false.
+fn is_sold_out(room: &Room, show: &str) -> bool {
+    let tick = room.last_tick();
+    let left = tick.pulse.shows.iter().find(|left| left.show == show);
+    left.is_some_and(|left| {
+        let is_gone = |category: &CategorySeatsLeft| category.free == 0 && category.held == 0;
+        !left.categories.is_empty() && left.categories.iter().all(is_gone)
+    })
 }
 
 pub(crate) async fn checkout(

@@ -10,6 +10,7 @@ pub(super) const CASES: &[Case] = cases![
     a_claim_is_all_or_none_and_names_the_taken_cells,
     two_orders_claim_one_seat_if_their_legs_do_not_overlap,
     an_order_over_given_legs_is_found_until_its_cells_are_free,
+    a_visitor_finds_their_own_orders_until_the_cells_are_free,
     a_second_claim_of_an_order_returns_the_order_as_it_is,
     a_claim_beyond_the_visitors_limit_is_refused,
     an_order_on_another_plan_is_refused,
@@ -93,6 +94,27 @@ async fn an_order_over_given_legs_is_found_until_its_cells_are_free(ledger: Book
     let expired = ledger.expire_due(CLAIM_UNTIL_MS, 10).await;
     assert_eq!(expired.expect("written").len(), 1);
     assert_eq!(over(ANA, 1..2).await, None, "the order has expired");
+}
+
+async fn a_visitor_finds_their_own_orders_until_the_cells_are_free(ledger: Books) {
+    stocked(&ledger).await;
+    let own = async |visitor| {
+        let found = ledger.orders_of(&show(), visitor).await;
+        found.expect("readable")
+    };
+    assert!(own(ANA).await.is_empty());
+    let first = claimed(&ledger, "a", ANA, &[2, 3]).await;
+    let second = claimed(&ledger, "b", ANA, &[4]).await;
+    claimed(&ledger, "c", BEN, &[1]).await;
+    let named = |order: &Order| (order.id.clone(), order.hold.clone());
+    let mut both = [named(&first), named(&second)];
+    both.sort();
+    assert_eq!(own(ANA).await, both);
+    authorised(&ledger, &first).await;
+    let expired = ledger.expire_due(CLAIM_UNTIL_MS, 10).await;
+    assert_eq!(expired.expect("written").len(), 2);
+    assert_eq!(own(ANA).await, [named(&first)], "the paid order is left");
+    assert!(own(BEN).await.is_empty());
 }
 
 async fn a_second_claim_of_an_order_returns_the_order_as_it_is(ledger: Books) {

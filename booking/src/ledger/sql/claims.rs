@@ -6,7 +6,7 @@ use std::ops::Range;
 use fairgate_databases::{NamedLock, SqlRow, SqlTransaction, ToSqlValue};
 use fairgate_model::grid::CellGrid;
 use fairgate_model::holds::{HeldSeat, HoldPurpose, cells_of};
-use fairgate_model::ids::{OrderId, ShowId};
+use fairgate_model::ids::{HoldId, OrderId, ShowId};
 use fairgate_model::orders::{Order, OrderItem};
 use fairgate_model::payments::Payment;
 use fairgate_model::shows::terms::SaleTerms;
@@ -192,6 +192,20 @@ pub(super) async fn order_over(
         .first(sql, &[&show.as_str(), &visitor.0, &from, &last])
         .await?;
     found.map(|row| parsed(text(&row, 0)?)).transpose()
+}
+
+/// Finds the orders of the visitor that have claims of the show, each with its hold.
+pub(super) async fn orders_of(
+    tx: &SqlTransaction,
+    show: &ShowId,
+    visitor: Holder,
+) -> Result<Vec<(OrderId, HoldId)>> {
+    let sql = "SELECT order_id, hold FROM orders WHERE order_id IN \
+         (SELECT order_id FROM claims WHERE show = $1 AND visitor = $2) ORDER BY order_id";
+    let rows = tx.query(sql, &[&show.as_str(), &visitor.0]).await?;
+    rows.iter()
+        .map(|row| Ok((parsed(text(row, 0)?)?, parsed(text(row, 1)?)?)))
+        .collect()
 }
 
 const ORDER: &str = "INSERT INTO orders (order_id, show, hold, visitor, room, buyer_name, \

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use fairgate_base::clock::rfc3339;
 use fairgate_databases::SqlTransaction;
-use fairgate_model::ids::{OrderId, ShowId};
+use fairgate_model::ids::{HoldId, OrderId, ShowId};
 use fairgate_model::orders::transition::OrderEvent;
 use fairgate_model::orders::{Order, OrderHistoryEntry, OrderRecord, OrderState};
 use fairgate_model::payments::Payment;
@@ -82,6 +82,20 @@ impl Ledger {
         self.installation
             .read((show.clone(), legs), move |tx, (show, legs)| {
                 Box::pin(claims::order_over(tx, show, visitor, legs))
+            })
+            .await
+    }
+
+    /// Returns the orders of the visitor that have seats of the show, pending or paid, each with the
+    /// hold that it was made from.
+    pub async fn orders_of(
+        &self,
+        show: &ShowId,
+        visitor: Holder,
+    ) -> Result<Vec<(OrderId, HoldId)>> {
+        self.installation
+            .read(show.clone(), move |tx, show| {
+                Box::pin(claims::orders_of(tx, show, visitor))
             })
             .await
     }

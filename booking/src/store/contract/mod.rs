@@ -3,6 +3,7 @@
 
 mod accepting;
 mod deciding;
+mod finding;
 mod holding;
 pub(crate) mod model;
 mod seeing;
@@ -37,6 +38,7 @@ pub async fn suite(make: impl AsyncFn() -> Arc<dyn InventoryStore>) {
         seeing::CASES,
         waiting::CASES,
         accepting::CASES,
+        finding::CASES,
     ];
     run_contract(&all.concat(), make).await;
 }

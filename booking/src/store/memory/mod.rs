@@ -175,6 +175,14 @@ impl InventoryStore for MemoryStore {
         })
     }
 
+    async fn holds_of(
+        &self,
+        show: &ShowId,
+        visitor: Holder,
+    ) -> Result<Vec<Hold>, InventoryRefusal> {
+        self.with_show(show, |cells| Ok(cells.table.holds_of(visitor)))
+    }
+
     async fn release(
         &self,
         hold: &HoldId,

@@ -58,6 +58,18 @@ impl HoldTable {
         }
     }
 
+    /// Returns all holds of a visitor, in the order in which their locks end.
+    pub(super) fn holds_of(&self, visitor: Holder) -> Vec<Hold> {
+        if !self.held.contains_key(&visitor) {
+            return Vec::new();
+        }
+        let holds = self.deadlines.iter().filter_map(|(_, id)| self.find(id));
+        holds
+            .filter(|hold| hold.visitor == visitor)
+            .cloned()
+            .collect()
+    }
+
     /// Returns a visitor's own hold, if it was made for one of these purposes.
     pub(super) fn find_own_for(
         &self,

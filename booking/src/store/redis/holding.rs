@@ -3,17 +3,17 @@
 use std::sync::atomic::Ordering;
 
 use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose};
-use fairgate_model::ids::HoldId;
+use fairgate_model::ids::{HoldId, ShowId};
 use fairgate_pass::Holder;
-use fairgate_redis::{RedisReply, ScriptCall};
+use fairgate_redis::{RedisCallError, RedisReply, ScriptCall};
 use sha2::{Digest, Sha256};
 
 use super::act::check_reply;
 use super::followed::FollowedShow;
 use super::scripts::{
     AcceptOfferScript, ChangeHoldScript, ExtendHoldScript, NewHoldArguments, OfferHoldScript,
-    OwnHoldArguments, ProlongHoldScript, ReadHoldScript, ReleaseHoldScript, SecureHoldScript,
-    ShowScriptContext, TakeHoldScript, UnsecureHoldScript,
+    OwnHoldArguments, ProlongHoldScript, ReadHoldScript, ReadOwnHoldsScript, ReleaseHoldScript,
+    SecureHoldScript, ShowScriptContext, TakeHoldScript, UnsecureHoldScript,
 };
 use super::{RedisStore, keys, packing};
 use crate::store::{BasketDeadlines, CallId, ClaimableHold, InventoryRefusal, PROLONGED_BY_MS_MIN};
@@ -60,6 +60,14 @@ fn answered_hold(id: &HoldId, reply: &RedisReply, limit: u32) -> Result<Hold, In
     hold.map_err(|error| {
         tracing::error!(hold = %id, %error, "a hold in Redis cannot be read");
         InventoryRefusal::Unreachable
+    })
+}
+
+/// Reads the holds of an answer, each with its id.
+fn read_own_holds(show: &ShowId, reply: &RedisReply) -> Result<Vec<Hold>, RedisCallError> {
+    reply.field("holds")?.read_list(|own| {
+        let id = packing::hold_id(show, own.field("id")?.as_bytes()?)?;
+        packing::read_hold(&id, own.field("hold")?)
     })
 }
 
@@ -187,6 +195,24 @@ impl RedisStore {
     ) -> Result<Hold, InventoryRefusal> {
         let own = own_hold(hold, visitor, &HoldPurpose::ALL);
         self.act_on_hold(hold, 0, ReadHoldScript { own }).await
+    }
+
+    /// Reads all holds of a visitor, in the order in which their locks end.
+    pub(super) async fn read_holds_of(
+        &self,
+        show: &ShowId,
+        visitor: Holder,
+    ) -> Result<Vec<Hold>, InventoryRefusal> {
+        let followed = self.inner.followed_without_use(show);
+        let now_ms = self.inner.options.clock.now_ms();
+        let script = ReadOwnHoldsScript { visitor: visitor.0 };
+        let read = self.inner.run_transition_at(&followed, now_ms, script);
+        let (_, reply) = read.await?;
+        check_reply(&reply, 0)?;
+        let mut holds = read_own_holds(show, &reply)
+            .map_err(|error| self.inner.log_unreadable(&followed, &error))?;
+        holds.sort_by(|a, b| (a.lock_until_ms, &a.id).cmp(&(b.lock_until_ms, &b.id)));
+        Ok(holds)
     }
 
     /// Frees a hold that is not locked for an order.

@@ -10,6 +10,7 @@
 //! | `{show:ID}:LIFE:deadlines`, `:short` | sorted sets: when locks end, when owners are warned |
 //! | `{show:ID}:LIFE:kept` | hash: a summary of each hold, for snapshots of the show |
 //! | `{show:ID}:LIFE:has`, `:bought` | hashes: each visitor's seats in holds, and seats bought |
+//! | `{show:ID}:LIFE:own` | hash: each visitor's holds, 32 digits each |
 //! | `{show:ID}:LIFE:waitlist` | set: cells that are kept for the waitlist |
 //! | `{show:ID}:LIFE:feed` | stream: about the last 8,192 changes; expires a day after the last |
 //! | `fairgate:ledger` | the id of the ledger that this Redis belongs to |

@@ -114,6 +114,11 @@ redis_scripts! {
         ..own: OwnHoldArguments,
     }
 
+    /// Reads all holds of a visitor.
+    pub struct ReadOwnHoldsScript = read_own_holds [enter, hold_fields, stored_hold] {
+        visitor: [u8; 32],
+    }
+
     /// Gives some seats of a basket back and takes others.
     pub struct ChangeHoldScript = change_hold [enter, tell, lock, kept_cells, hold_fields, stored_hold, free, own] {
         limit: u32,

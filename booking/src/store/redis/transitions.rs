@@ -113,6 +113,14 @@ impl InventoryStore for RedisStore {
         self.read_hold(hold, visitor).await
     }
 
+    async fn holds_of(
+        &self,
+        show: &ShowId,
+        visitor: Holder,
+    ) -> Result<Vec<Hold>, InventoryRefusal> {
+        self.read_holds_of(show, visitor).await
+    }
+
     async fn release(
         &self,
         hold: &HoldId,

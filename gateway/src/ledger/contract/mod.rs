@@ -443,9 +443,15 @@ async fn a_claim_returns_the_living_pass_and_replaces_an_expired_one(ledger: &Ro
         Ok(LedgerClaimOutcome::Claimed(row)) => row,
         other => panic!("no pass: {other:?}"),
     };
+    let last = async || ledger.last_pass("pass", 3).await.unwrap();
+    assert_eq!(last().await, None);
     assert_eq!(claimed(100, "a").await, pass(100, "a"));
     assert_eq!(claimed(105, "b").await, pass(100, "a"));
+    assert_eq!(last().await, Some(pass(100, "a")));
     assert_eq!(claimed(110, "c").await, pass(110, "c"));
+    assert_eq!(last().await, Some(pass(110, "c")));
+    assert_eq!(ledger.last_pass("pass", 4).await.unwrap(), None);
+    assert_eq!(ledger.last_pass("other", 3).await.unwrap(), None);
     assert_eq!(ledger.line("pass").await.unwrap().passes, [(3, 120)]);
 }
 

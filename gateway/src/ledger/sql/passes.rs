@@ -25,6 +25,15 @@ impl RoomLedger {
             .await
     }
 
+    /// Returns the last pass that was claimed for a number, even if it has expired or was stopped.
+    pub async fn last_pass(&self, room: &str, number: u64) -> Result<Option<PassRow>> {
+        self.installation
+            .read(room.to_owned(), move |tx, room| {
+                last_pass(tx, room, number).boxed()
+            })
+            .await
+    }
+
     /// Marks visitors as done, and moves the cursor of finished orders in the same transaction.
     pub async fn finish(&self, room: &str, cursor: u64, holders: &[Holder], at: i64) -> Result<()> {
         let arguments = (room.to_owned(), holders.to_vec());
@@ -83,6 +92,24 @@ pub(super) async fn claim_pass(
         iat: stored_row.get(2)?,
         exp: stored_row.get(3)?,
         jti: stored_row.get(4)?,
+    }))
+}
+
+/// Returns the last pass of a number. A row with the expiry 0 is not a pass: it only records that
+/// its place has ended.
+async fn last_pass(tx: &SqlTransaction, room: &str, number: u64) -> Result<Option<PassRow>> {
+    let sql = "SELECT rank, holder, iat, exp, jti FROM gw_passes
+         WHERE room = $1 AND number = $2 AND exp > 0";
+    let Some(row) = tx.first(sql, &[&room, &number]).await? else {
+        return Ok(None);
+    };
+    Ok(Some(PassRow {
+        number,
+        rank: row.get(0)?,
+        holder: Holder(row.get(1)?),
+        iat: row.get(2)?,
+        exp: row.get(3)?,
+        jti: row.get(4)?,
     }))
 }
 

@@ -8,12 +8,15 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use fairgate_base::clock::rfc3339;
 use fairgate_base::http::{JsonBody, Problem};
+use fairgate_base::log_failed_try;
 use fairgate_rules::phase::RoomPhase;
 use fairgate_rules::wishes::SeatWish;
 use serde::Serialize;
 
+use super::passes::pass_cookie_header;
 use super::{place_credential, required};
 use crate::cookies::{self, CookieKind, PLACE_STORED_S};
+use crate::line::claim::last_pass;
 use crate::line::place_view::PlaceView;
 use crate::line::{JoinBody, PlaceRefusal, WaitingLine, place_claims, sign_place};
 use crate::room::{EVERYDAY_PLACE_S, Room};
@@ -76,16 +79,28 @@ pub(crate) async fn join(
     let mut response = (status, [no_store()], Json(answer)).into_response();
     response.headers_mut().append(header::SET_COOKIE, cookie);
     if body.moved.is_some() {
-        // The browser may still have the pass of an earlier place. That pass must not book for the
-        // new place.
-        let removed_cookie = waiting_line
-            .web
-            .remove_cookie(CookieKind::Pass, room.id())?;
-        response
-            .headers_mut()
-            .append(header::SET_COOKIE, removed_cookie);
+        let cookie = moved_pass_cookie(&waiting_line, &room, &joined.place).await?;
+        response.headers_mut().append(header::SET_COOKIE, cookie);
     }
     Ok(response)
+}
+
+/// Builds the `Set-Cookie` header of the pass of a place that came from another device. The browser
+/// may still have the pass of an earlier place. That pass must not book for the new place, so it is
+/// removed if the new place has no pass. If the ledger does not answer, the lobby's page brings the
+/// pass later.
+async fn moved_pass_cookie(
+    waiting_line: &WaitingLine,
+    room: &Room,
+    place: &Place,
+) -> Result<HeaderValue, Problem> {
+    match last_pass(&waiting_line.rooms, room, place).await {
+        Ok(Some(pass)) => return pass_cookie_header(waiting_line, &pass),
+        Ok(None) => {}
+        Err(error) => log_failed_try!(error, room = room.id(), "a moved place has no pass yet"),
+    }
+    let web = &waiting_line.web;
+    Ok(web.remove_cookie(CookieKind::Pass, room.id())?)
 }
 
 /// Where the visitor stands
@@ -147,6 +162,32 @@ pub(crate) async fn move_place(
     let answer = MoveAnswer {
         code: issued.code,
         expires_at: rfc3339(issued.expires_at_ms),
+    };
+    Ok(([no_store()], Json(answer)).into_response())
+}
+
+/// Whether a code has brought the place to another device.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+#[schema(as = LastMove)]
+pub(crate) struct LastMoveAnswer {
+    /// When a code last brought the place to another device, RFC 3339. Null if none has.
+    moved_at: Option<String>,
+}
+
+/// Has a code brought the place to another device?
+#[utoipa::path(get, path = "/v1/rooms/{room}/place/move", operation_id = "last_move", tag = "lobby", params(("room" = String, Path,)),
+    responses((status = 200, body = LastMoveAnswer), (status = 401, description = "place_required, place_invalid"), (status = 403, description = "revoked"), (status = 410, description = "place_left")))]
+pub(crate) async fn last_move(
+    State(waiting_line): State<WaitingLine>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let room = waiting_line.rooms.get(&id)?;
+    let now = waiting_line.rooms.now_ms();
+    let place = required(&waiting_line.rooms, &room, &headers, now).await?;
+    let moved_at = waiting_line.moved_at(&room, &place).await?;
+    let answer = LastMoveAnswer {
+        moved_at: moved_at.map(rfc3339),
     };
     Ok(([no_store()], Json(answer)).into_response())
 }

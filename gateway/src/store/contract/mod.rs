@@ -141,6 +141,7 @@ fn every_case<'a>() -> Vec<Case<'a>> {
         only_the_networks_of_earlier_days_are_forgotten_daily,
         a_solution_counts_once,
         a_code_counts_once_even_for_many_at_once,
+        the_last_move_of_a_place_is_noted,
         a_claim_is_refused_where_its_network_has_more_places_than_were_paid_for,
     ];
     let over_restarts: &[Case<'a>] = contract_cases![

@@ -260,6 +260,16 @@ pub(super) async fn networks_of_a_room_that_is_over_are_forgotten(
     assert_eq!(places, NetworkPlaces::default());
 }
 
+pub(super) async fn the_last_move_of_a_place_is_noted(Pair { store, .. }: Pair) {
+    let moved_at = async |number| store.moved_at("r", number).await.unwrap();
+    assert_eq!(moved_at(3).await, None);
+    for at in [1_000, 2_000] {
+        store.note_moved("r", 3, at).await.unwrap();
+        assert_eq!(moved_at(3).await, Some(at));
+    }
+    assert_eq!(moved_at(4).await, None);
+}
+
 pub(super) async fn a_code_counts_once_even_for_many_at_once(Pair { store, .. }: Pair) {
     let code = |id| SingleUseId {
         id: [id; 16],

@@ -50,6 +50,8 @@ pub(super) struct RoomLine {
     cohorts: ReleaseCohorts,
     pub(super) networks: LineNetworks,
     pub(super) wishes: LineWishes,
+    /// When the place of a number was last brought to another device (ms). A restart forgets this.
+    pub(super) moved_at: HashMap<u64, i64>,
 }
 
 impl RoomLine {

@@ -232,6 +232,15 @@ impl RoomStore for MemoryRoomStore {
         Ok(self.room_line(room)?.lock().networks.use_once(used, now))
     }
 
+    async fn note_moved(&self, room: &str, number: u64, at: i64) -> Result<(), StoreFailure> {
+        self.room_line(room)?.lock().moved_at.insert(number, at);
+        Ok(())
+    }
+
+    async fn moved_at(&self, room: &str, number: u64) -> Result<Option<i64>, StoreFailure> {
+        Ok(self.room_line(room)?.lock().moved_at.get(&number).copied())
+    }
+
     async fn set_wishes(
         &self,
         room: &str,

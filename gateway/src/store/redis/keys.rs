@@ -19,6 +19,7 @@
 //! | `networks:E`, `network_epochs` | how many places each network has in epoch E; all epochs |
 //! | `wait:N`, `solution:S` | when the last wait of a network ends; a used challenge or code |
 //! | `wishes`, `wish_changes` | the wishes of each number; the last change of each |
+//! | `moved` | when a code last brought the place of each number to another device |
 //! | `feed`, `copier` | joins that are not in the ledger yet; the node that copies them |
 //!
 //! The key `fairgate:ledger` belongs to no room. Its value is the id of the ledger that all the

@@ -182,6 +182,14 @@ impl RoomStore for RedisRoomStore {
         self.parts.networks.use_once(room, used, now).await
     }
 
+    async fn note_moved(&self, room: &str, number: u64, at: i64) -> Result<(), StoreFailure> {
+        self.parts.places.note_moved(room, number, at).await
+    }
+
+    async fn moved_at(&self, room: &str, number: u64) -> Result<Option<i64>, StoreFailure> {
+        self.parts.places.moved_at(room, number).await
+    }
+
     async fn set_wishes(
         &self,
         room: &str,

@@ -10,7 +10,8 @@ use super::caller::RoomScriptRunner;
 use super::lives::RoomLifeReader;
 use super::read;
 use super::scripts::{
-    BringBackScript, CheckLifeScript, CheckPlaceScript, FindPlaceScript, PresentedPlaceRecord,
+    BringBackScript, CheckLifeScript, CheckPlaceScript, FindMovedScript, FindPlaceScript,
+    NoteMovedScript, PresentedPlaceRecord,
 };
 use crate::ledger::{LedgerError, RoomLedger, StoredPlace};
 use crate::store::{Place, PresentedPlace, PresentedPlaceStatus, StoreFailure};
@@ -130,6 +131,25 @@ impl PlaceFinder {
             "left" => PresentedPlaceStatus::Left,
             _ => PresentedPlaceStatus::Unknown,
         })
+    }
+
+    /// Notes that a code brought the place of a number to another device.
+    pub async fn note_moved(&self, room: &str, number: u64, at: i64) -> Result<(), StoreFailure> {
+        let script = NoteMovedScript { number, at_ms: at };
+        let life = self.lives.last_known_life(room)?;
+        self.scripts.run(room, &life, script).await?;
+        Ok(())
+    }
+
+    /// Returns when a code last brought the place of a number to another device.
+    pub async fn moved_at(&self, room: &str, number: u64) -> Result<Option<i64>, StoreFailure> {
+        let life = self.lives.last_known_life(room)?;
+        let script = FindMovedScript { number };
+        let reply = self.scripts.run(room, &life, script).await?;
+        if reply.is_nil() {
+            return Ok(None);
+        }
+        Ok(Some(reply.as_integer()?))
     }
 
     /// Reads the holder's place from the ledger. The ledger gets new places seconds after Redis.

@@ -235,6 +235,17 @@ redis_scripts! {
         lives_ms: i64,
     }
 
+    /// Notes when the place of a number was brought to another device.
+    pub struct NoteMovedScript = note_moved [] {
+        number: u64,
+        at_ms: i64,
+    }
+
+    /// Returns when the place of a number was last brought to another device.
+    pub struct FindMovedScript = find_moved [] {
+        number: u64,
+    }
+
     /// Stores the wishes of a number.
     pub struct SetWishesScript = set_wishes [] {
         number: u64,

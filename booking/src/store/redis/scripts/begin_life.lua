@@ -27,7 +27,8 @@ if old then
 end
 if anew == '0' and not is_open then return redis.error_reply('MISSING the show is not open') end
 if old then
-  local names = {'held', 'sold', 'blocked', 'has', 'bought', 'short', 'kept', 'feed', 'waitlist'}
+  local names = {'held', 'sold', 'blocked', 'has', 'own', 'bought', 'short', 'kept', 'feed',
+    'waitlist'}
   for _, name in ipairs(names) do call('UNLINK', from .. name) end
   -- Holds of a current life have no time to live, because sweeps delete them. Holds of the old life
   -- expire after a day.

@@ -13,6 +13,7 @@ for hold in each_holds() do
       LOCK_UNTIL_MS, hold.lock_until_ms, EXTENSIONS, hold.extensions, STAGE, hold.stage,
       CELLS, #cells, PURPOSE, hold.purpose, TERMS, hold.terms)
     call('HINCRBY', P .. 'has', hold.visitor, #hold.items / 16)
+    call('HSET', P .. 'own', hold.visitor, (call('HGET', P .. 'own', hold.visitor) or '') .. id)
     call('ZADD', P .. 'deadlines', hold.lock_until_ms, id)
     call('HSET', P .. 'kept', id, hold_summary(hold.stage, hold.lock_until_ms, hold.expires_ms, #cells))
     if hold.stage == 'basket' then

@@ -23,6 +23,7 @@ call('HSET', hold_key(id), VISITOR, visitor, ROOM, room, ITEMS, items, PLAN, pla
   SIDE_BY_SIDE, side_by_side, EXPIRES_MS, expires_ms, LOCK_UNTIL_MS, lock_until_ms,
   EXTENSIONS, 0, STAGE, 'ordered', CELLS, #cells, PURPOSE, purpose, TERMS, terms)
 count('has', visitor, #items / 16)
+list(visitor, id)
 schedule(id, lock_until_ms, expires_ms, 'ordered')
 local changed = {}
 mark(cells, 1, changed)

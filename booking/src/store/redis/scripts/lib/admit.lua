@@ -18,6 +18,7 @@ local function made(state)
     SIDE_BY_SIDE, side_by_side, EXPIRES_MS, expires_ms, LOCK_UNTIL_MS, lock_until_ms,
     EXTENSIONS, extensions, STAGE, 'basket', CELLS, #cells, PURPOSE, purpose, TERMS, terms)
   count('has', visitor, seats)
+  list(visitor, id)
   schedule(id, lock_until_ms, expires_ms, state)
   local changed = {}
   mark(cells, 1, changed)

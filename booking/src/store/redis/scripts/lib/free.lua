@@ -31,5 +31,6 @@ local function forget(id)
   if not hold[VISITOR] then return nil end
   call('DEL', hold_key(id))
   count('has', hold[VISITOR], -#hold[ITEMS] / 16)
+  unlist(hold[VISITOR], id)
   return hold
 end

@@ -25,9 +25,10 @@ const canSolve = () => Boolean(globalThis.crypto?.subtle) && typeof Worker === "
  *
  * `secret` is the visitor's secret, or undefined if the browser has a place already.
  * `begin(seconds)` is called before a task is solved. `seconds` is the longest time that an average
- * phone needs, or undefined if the visitor has to do something.
+ * phone needs, or undefined if the visitor has to do something. `first` is the answer to the call
+ * without a solution, if the call was sent already.
  */
-export async function withChallenge(base, secret, send, begin) {
+export async function withChallenge(base, secret, send, begin, first) {
   const name = `${base} ${secret ?? ""}`;
   const sendWith = async (solution) => {
     unused.delete(name);
@@ -35,7 +36,7 @@ export async function withChallenge(base, secret, send, begin) {
     if (solution && answer.problem?.retry_after_s) unused.set(name, solution);
     return answer;
   };
-  let answer = await sendWith(unused.get(name));
+  let answer = first && !unused.has(name) ? first : await sendWith(unused.get(name));
   for (let tries = 0; tries < TRIES && answer.problem?.code === "challenge_failed" && canSolve(); tries += 1) {
     const solver = await import("./challenge-task.js").catch(() => null);
     if (!solver) {

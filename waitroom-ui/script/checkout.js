@@ -2,11 +2,13 @@
 // places the order once, and opens the order's page. It follows what other tabs of this browser do
 // with the hold.
 
-import { $, call, data, kept, make, money, put, ready, show, showProblem, t } from "./core.js";
-import { Countdown, skewOf } from "./countdown.js";
-import { forgetHold, holdKept, Intent } from "./holds.js";
+import { $, call, data, kept, make, put, ready, show, showProblem, t } from "./core.js";
+import { Countdown } from "./countdown.js";
+import { forgetHold, holdKept, Intent, orderElsewhere } from "./holds.js";
 import { journeyWords } from "./journey.js";
 import { keepOrder } from "./keys.js";
+import { money } from "./money.js";
+import { skewOf } from "./skew.js";
 import { askForTravellers, travellersNamed } from "./travellers.js";
 
 const id = data.hold;
@@ -96,8 +98,16 @@ const seatsAddress = () => {
   return slug ? `/s/${encodeURIComponent(slug)}` : null;
 };
 
-/** Says why there is no hold any more: its time is over, or it ended before that. */
-function gone(stored) {
+/**
+ * Says why there is no hold any more: another device ordered it, its time is over, or it ended
+ * before that.
+ */
+async function gone(stored) {
+  const order = stored && (await orderElsewhere({ ...stored, hold: id }));
+  if (order) {
+    kept.set(`ordered.${id}`, order);
+    return orderedElsewhere();
+  }
   const isOver = !stored || Date.parse(stored.expires_at) - (stored.skew_ms ?? 0) <= Date.now();
   ended(isOver ? "hold_expired" : "hold_released");
 }

@@ -13,7 +13,7 @@ export const data = JSON.parse($("data")?.textContent || "{}");
 // The page's language with the reader's region, such as `en-GB`, if the browser names a region.
 // Regions write dates differently.
 const page = document.documentElement.lang || "en";
-const locale = navigator.languages?.find((one) => one.toLowerCase().startsWith(page)) ?? page;
+export const locale = navigator.languages?.find((one) => one.toLowerCase().startsWith(page)) ?? page;
 const numbers = new Intl.NumberFormat(locale);
 const plurals = new Intl.PluralRules(page);
 
@@ -21,12 +21,13 @@ export const count = (n) => (typeof n === "number" && Number.isFinite(n) ? numbe
 
 /**
  * Returns the text at a dotted key, with each `{name}` replaced by its value. If the text has forms
- * for different counts, `values.n` chooses the form.
+ * for different counts, `values.n` chooses the form. A text that the page does not have yet is
+ * empty.
  */
 export function t(key, values = {}) {
   let text = raw(key);
   if (text && typeof text === "object") text = text[plurals.select(values.n)] ?? text.other;
-  return String(text ?? key).replace(/\{(\w+)\}/g, (whole, name) => {
+  return String(text ?? (later ? "" : key)).replace(/\{(\w+)\}/g, (whole, name) => {
     const value = values[name];
     return value === undefined ? whole : typeof value === "number" ? count(value) : String(value);
   });
@@ -69,22 +70,6 @@ export function span(seconds) {
 export function clock(seconds) {
   const whole = Math.max(0, Math.floor(seconds));
   return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
-}
-
-// By ISO 4217. Browsers also leave out the decimals of some other currencies, such as the forint,
-// but amounts here count those decimals.
-const NO_DECIMALS = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF";
-const THREE_DECIMALS = "BHD IQD JOD KWD LYD OMR TND";
-
-const moneyFormats = {}; // By currency: making a format is slow.
-
-/** Formats `{amount, currency}`, with the amount in minor units, as the reader writes money. */
-export function money(value) {
-  const { amount, currency } = value ?? {};
-  if (typeof amount !== "number") return "";
-  const digits = NO_DECIMALS.includes(currency) ? 0 : THREE_DECIMALS.includes(currency) ? 3 : 2;
-  const format = (moneyFormats[currency] ??= new Intl.NumberFormat(locale, { style: "currency", currency, minimumFractionDigits: digits }));
-  return format.format(amount / 10 ** digits);
 }
 
 /** The IANA name of the venue's time zone, if it is known. The page shows times in this zone. */
@@ -245,18 +230,22 @@ export const problemShown = () => $("problem").dataset.code ?? null;
 // --- Announcements ---
 
 const QUIET_MS = 30_000;
+/** How many announced texts stay. A text that is replaced too soon is never read out. */
+const SAID_MAX = 3;
 let saidAt = -QUIET_MS;
 let waitingToSay = 0;
 
 /**
- * Announces a text to screen readers: at once if it is `urgent`, and otherwise at least 30 s after
- * the previous text. A newer text replaces a text that still waits.
+ * Announces a text to screen readers: at once if it is `urgent`, after the texts that are being
+ * read, and otherwise at least 30 s after the previous text. A newer text replaces a text that
+ * still waits.
  */
 export function announce(text, urgent = false) {
   clearTimeout(waitingToSay);
   const speak = () => {
     saidAt = performance.now();
-    $("say").textContent = text;
+    while ($("say").childElementCount >= SAID_MAX) $("say").firstChild.remove();
+    $("say").append(make("p", { text }));
   };
   const wait = urgent ? 0 : Math.max(0, saidAt + QUIET_MS - performance.now());
   if (wait === 0) speak();

@@ -3,21 +3,20 @@
 
 import { announce, clock, t } from "./core.js";
 
-/**
- * Returns how many milliseconds this device's clock is behind the server's. Returns 0 if the server
- * sent no time.
- */
-export const skewOf = (serverTime) => (serverTime ? Date.parse(serverTime) - Date.now() : 0);
+/** From how many minutes on screen readers announce each minute. */
+const SAID_MINUTES_MAX = 10;
 
 export class Countdown {
   /**
    * `over()` is called once, when the deadline has passed. `words(time)` returns the words to show
-   * for the time that is left. While the element is hidden, nothing is announced.
+   * for the time that is left. `ticked(seconds)` is called at each step with the seconds that are
+   * left. While the element is hidden, nothing is announced.
    */
-  constructor(element, over, words = (time) => t("common.time_left", { time })) {
+  constructor(element, over, words = (time) => t("common.time_left", { time }), ticked = () => {}) {
     this.element = element;
     this.over = over;
     this.words = words;
+    this.ticked = ticked;
   }
 
   start(expiresAt, skewMs) {
@@ -39,10 +38,11 @@ export class Countdown {
     const words = left > 0 ? this.words(clock(left)) : t("common.time_over");
     if (this.element.textContent !== words) this.element.textContent = words;
     this.element.dataset.short = String(left < 60);
+    this.ticked(left);
     const minutes = Math.ceil(left / 60);
     if (minutes < this.said && minutes > 0) {
       this.said = minutes;
-      if (this.element.getClientRects().length) announce(t("common.time_left_minutes", { n: minutes }));
+      if (minutes <= SAID_MINUTES_MAX && this.element.getClientRects().length) announce(t("common.time_left_minutes", { n: minutes }));
     }
     if (left <= 0) {
       clearInterval(this.timer);

@@ -1,5 +1,6 @@
 // Gets a pass for a visitor who opened a show's page without one. If the room has no line, the page
-// itself fetches a place and a pass. Otherwise this browser stores the page's address, and the
+// itself fetches a place and a pass. If another device of the visitor claimed a pass, the page
+// fetches the same pass. Otherwise this browser stores the page's address, and the
 // lobby links back to the page.
 
 import { withChallenge } from "./challenge.js";
@@ -47,13 +48,24 @@ async function enter(room) {
 }
 
 /**
- * Sends a call that needs a pass. If the visitor has no valid pass and the room has no line, gets a
- * pass and sends the call again. If the page gets no pass, stores its address for `wayBack`.
+ * If the visitor is in already, because another device claimed the pass, fetches the same pass.
+ * Returns whether this browser has it now.
+ */
+async function fetchClaimedPass(room) {
+  if (!room?.room) return false;
+  const base = `/v1/rooms/${encodeURIComponent(room.room)}`;
+  const place = await call("GET", `${base}/place`);
+  return place.ok && place.body.state === "admitted" && (await call("POST", `${base}/pass`)).ok;
+}
+
+/**
+ * Sends a call that needs a pass. If the visitor has no valid pass and the room has no line, or
+ * another device of the visitor has a pass, gets a pass and sends the call again. If the page gets no pass, stores its address for `wayBack`.
  */
 export async function atTheDoor(room, title, send) {
   const answer = await sendPatiently(send);
   if (answer.ok || !AT_THE_DOOR.includes(answer.problem.code)) return answer;
-  if (await enter(room)) return sendPatiently(send);
+  if ((await enter(room)) || (await fetchClaimedPass(room))) return sendPatiently(send);
   if (room?.room) kept.set(`wanted.${room.room}`, { href: location.pathname + location.search, title });
   return answer;
 }

@@ -3,7 +3,8 @@
 // that a refusal names.
 
 import { call, kept, mayPass, randomHex, sweepKept } from "./core.js";
-import { skewOf } from "./countdown.js";
+import { keepOrder } from "./keys.js";
+import { skewOf } from "./skew.js";
 
 /**
  * Stores a hold for its show's page and for the checkout. Removes holds whose deadline passed more
@@ -25,19 +26,51 @@ export function forgetHold(show, id) {
 }
 
 /**
- * Returns this browser's hold of a show as the server knows it. If the server gives no answer,
- * returns the stored hold until its deadline. Returns null if there is no hold, or it was ordered
+ * Reads what the visitor has of a show on any device, as `{ holds, orders }`, or null. Stores the
+ * orders' keys, so that this browser opens the orders, too.
+ */
+async function readOwn(show) {
+  const answer = await call("GET", `/v1/shows/${encodeURIComponent(show)}/holds`);
+  if (!answer.ok) return null;
+  for (const { order, order_key } of answer.body.orders) keepOrder(order, { key: order_key, show });
+  return answer.body;
+}
+
+/** Returns the visitor's basket of a show that another device may have made, or null. */
+export async function holdElsewhere(show, room) {
+  const own = await readOwn(show);
+  const basket = own?.holds.find(({ purpose }) => purpose === "basket");
+  return basket ? rememberHold(show, room, basket) : null;
+}
+
+/** Returns the order that another device of the visitor made of a hold, or null. */
+export async function orderElsewhere({ hold, show, room }) {
+  const own = isShared(room) ? await readOwn(show) : null;
+  return own?.orders.find((one) => one.hold === hold)?.order ?? null;
+}
+
+/** Returns whether the visitor has this room's place on another device, too. */
+function isShared(room) {
+  const { link, arrived } = kept.get(`room.${room}`) ?? {};
+  return Boolean(link?.moved || arrived);
+}
+
+/**
+ * Returns this browser's hold of a show as the server knows it. If this browser has none, and the
+ * visitor has the place on another device, too, returns the hold of that device. If the server
+ * gives no answer, returns the stored hold until its deadline. Returns null if there is no hold, or it was ordered
  * or has ended.
  */
 export async function holdOf(show, room) {
   const id = kept.get(`held.${show}`);
   const stored = id && holdKept(id);
-  if (!stored) return null;
+  if (!stored) return isShared(room) ? holdElsewhere(show, room) : null;
   const answer = await call("GET", `/v1/holds/${encodeURIComponent(id)}`);
   if (answer.ok && answer.body.state !== "ordered") return rememberHold(show, room, { ...stored, ...answer.body });
   const isGone = answer.ok || answer.status === 404 || answer.status === 410 || Date.parse(stored.expires_at) - stored.skew_ms <= Date.now();
-  if (isGone) forgetHold(show, id);
-  return isGone ? null : stored;
+  if (!isGone) return stored;
+  forgetHold(show, id);
+  return isShared(room) ? holdElsewhere(show, room) : null;
 }
 
 /**

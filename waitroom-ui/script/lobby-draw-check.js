@@ -3,12 +3,17 @@
 
 import { $, announce, call, kept, loadLaterTexts, make, raw, show, showProblem, t } from "./core.js";
 import { check, verdict } from "./draw-check.js";
+import { loadStyle } from "./later-style.js";
 
 const SENTENCES = { pass: "ok", partly: "partly", fail: "bad" };
 const SHAPES = { pass: "check", fail: "cross", skip: "ring" };
 
+let isStyled = false;
+
 /** Checks the draw of `{room, place}` and shows the result. */
 export async function checkDraw({ room, place }) {
+  await new Promise((loaded) => (isStyled ? loaded() : loadStyle("draw", loaded)));
+  isStyled = true;
   if (!(await loadLaterTexts())) return showProblem({ code: "offline", status: 0 });
   const result = $("draw-result");
   show(result);

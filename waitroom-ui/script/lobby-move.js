@@ -2,7 +2,10 @@
 // is in the link's fragment, which browsers do not send. On the other device, the visitor presses a
 // button to use the code.
 
-import { $, announce, call, make, mayPass, put, show, showProblem, span, t, when } from "./core.js";
+import { $, announce, call, data, make, mayPass, put, show, showProblem, span, t } from "./core.js";
+import { Countdown } from "./countdown.js";
+import { noteLink } from "./lobby-shared.js";
+import { skewOf } from "./skew.js";
 
 /** Returns the code in the address of this page, or null. */
 function codeInAddress() {
@@ -10,15 +13,20 @@ function codeInAddress() {
   return code && /^[\w-]{20,200}$/.test(code) ? code : null;
 }
 
-async function makeLink(base) {
+let untilUsed = null;
+
+async function makeLink(lobby) {
   $("move-make").disabled = true;
-  const answer = await call("POST", `${base}/place/move`);
+  const answer = await call("POST", `${lobby.base}/place/move`);
   $("move-make").disabled = false;
   if (!answer.ok) return showProblem(answer.problem);
   const link = `${location.origin}${location.pathname}#move=${answer.body.code}`;
   $("move-link").value = link;
-  put("move-until", t("lobby.move.until", { time: when(answer.body.expires_at) }));
+  put("move-copied", "");
   show($("move-made"));
+  untilUsed ??= new Countdown($("move-until"), () => show($("move-made"), false), (time) => t("lobby.move.until", { time }));
+  untilUsed.start(answer.body.expires_at, skewOf(data.now));
+  noteLink(lobby, answer.body.expires_at);
   show($("move-share"), Boolean(navigator.share || navigator.clipboard));
   $("move-link").select();
 }
@@ -30,7 +38,7 @@ async function share() {
     else {
       await navigator.clipboard.writeText(url);
       announce(t("lobby.move.copied"), true);
-      put("move-until", t("lobby.move.copied"));
+      put("move-copied", t("lobby.move.copied"));
     }
   } catch {
     // The visitor closed the dialog, or the browser forbids it. The link can be copied by hand.
@@ -38,7 +46,8 @@ async function share() {
 }
 
 /** Makes the panel that offers to bring a place here, and the fields for a link. */
-function build({ base, arrived }) {
+function build(lobby) {
+  const { base, arrived } = lobby;
   $("place").before(
     make("section", { id: "move-here", class: "panel", "aria-labelledby": "move-here-title" },
       make("h2", { id: "move-here-title", text: t("lobby.move.here_title") }),
@@ -48,10 +57,10 @@ function build({ base, arrived }) {
   $("move-box").append(
     make("div", { id: "move-made", hidden: true },
       make("label", {}, t("lobby.move.link"), make("input", { id: "move-link", readonly: true })),
-      make("p", { id: "move-until", class: "hint" }),
+      make("p", { class: "hint" }, make("span", { id: "move-until", role: "timer" }), " ", make("span", { id: "move-copied" })),
       make("button", { id: "move-share", class: "button plain", type: "button", text: t("lobby.move.share"), onclick: share })),
   );
-  $("move-make").addEventListener("click", () => makeLink(base));
+  $("move-make").addEventListener("click", () => makeLink(lobby));
   $("move-make").disabled = false;
 }
 

@@ -1,7 +1,8 @@
 // Writes the prices of the room by category, and how many seats are free at each. The server has
 // written the first prices into the page, so this file is loaded later.
 
-import { $, announce, loadLaterTexts, make, money, t } from "./core.js";
+import { $, announce, loadLaterTexts, make, t } from "./core.js";
+import { money } from "./money.js";
 
 /** Returns a tier's price in words: one price, or the range over the room's shows. */
 export function priceWords({ from, to, currency }) {

@@ -5,8 +5,14 @@
 /** Returns whether the room has a draw. Without a draw the order is the order of arrival. */
 export const drawn = (room) => Boolean(room.commitment) && (room.method ?? "draw") === "draw";
 
-/** Returns the state, a key of `lobby.state` in the texts. */
-export function lobbyState(room, place) {
+/**
+ * Returns whether the time in which a called visitor is expected to go in is over at `nowMs`. The
+ * server then names no time any more. Without a line there never was such a time.
+ */
+const isLate = (room, place, nowMs) => room.method !== "open" && !(Date.parse(place.claim_before) > nowMs);
+
+/** Returns the state at `nowMs` by the server's clock, a key of `lobby.state` in the texts. */
+export function lobbyState(room, place, nowMs) {
   const before = room.phase === "scheduled" || room.phase === "prequeue";
   if (!place) {
     if (room.phase === "closed") return "closed";
@@ -15,7 +21,7 @@ export function lobbyState(room, place) {
   if (place.state === "done") return "done";
   if (place.state === "closed" || room.phase === "closed") return "closed";
   if (place.state === "admitted") return "admitted";
-  if (place.state === "called") return room.paused ? "called_paused" : "called";
+  if (place.state === "called") return room.paused ? "called_paused" : isLate(room, place, nowMs) ? "called_late" : "called";
   if (before) return drawn(room) ? "waiting_prequeue" : "waiting_line";
   if (room.phase === "drawing") return "waiting_drawing";
   if (room.phase === "sold_out") return "waiting_sold_out";

@@ -7,16 +7,17 @@ import { lobbyState } from "./lobby-state.js";
 import { basketWords, newlyGone, oddsWords, waitLeft } from "./lobby-words.js";
 
 /** Shows `{room, place, line, placeAt}` on the page and returns the state that it shows. */
-export function render({ room, place, line, placeAt }) {
-  const state = lobbyState(room, place);
-  const words = raw(`lobby.state.${state}`) ? state : "waiting_selling";
+export function render({ room, place, line, placeAt, skewMs }) {
+  const state = lobbyState(room, place, Date.now() + skewMs);
   if ($("place").dataset.state !== state) $("place").dataset.state = state;
-  put("state-title", t(`lobby.state.${words}.title`));
-  put("state-body", t(`lobby.state.${words}.body`));
+  if (raw(`lobby.state.${state}`)) {
+    put("state-title", t(`lobby.state.${state}.title`));
+    put("state-body", t(`lobby.state.${state}.body`));
+  }
   renderRoom(room, line);
   renderPlace(room, place, line, placeAt);
   show($("join-form"), !place && ["prequeue", "drawing", "selling", "sold_out"].includes(room.phase));
-  show($("turn-form"), state === "called");
+  show($("turn-form"), isTurn(state));
   show($("go-seats"), state === "admitted");
   show($("to-home"), state === "closed");
   for (const box of ["leave-box", "move-box"]) show($(box), Boolean(place) && state !== "closed" && state !== "done");
@@ -32,8 +33,11 @@ export function render({ room, place, line, placeAt }) {
   return state;
 }
 
+/** Returns whether the visitor may go in. */
+export const isTurn = (state) => state === "called" || state === "called_late";
+
 function titleOf(room, place, state) {
-  if (state === "called") return t("lobby.title_turn", { title: room.title });
+  if (isTurn(state)) return t("lobby.title_turn", { title: room.title });
   if (state === "waiting_selling" && typeof place.ahead === "number") return t("lobby.title_ahead", { n: place.ahead, title: room.title });
   return t("lobby.title_phase", { phase: t(`lobby.phase.${room.phase}`), title: room.title });
 }
@@ -108,12 +112,6 @@ function renderPlace(room, place, line, placeAt) {
   put("wait", waitWords(room, place, placeAt));
   show($("odds-tile"), moving && typeof place.odds === "number");
   put("odds", oddsSaid(place) ?? "");
-  show($("claim-before"), Boolean(place.claim_before));
-  if (place.claim_before) {
-    const at = $("claim-before").querySelector("time");
-    at.dateTime = place.claim_before;
-    at.textContent = when(place.claim_before);
-  }
 }
 
 /** Returns the odds in words and percent, or null. */

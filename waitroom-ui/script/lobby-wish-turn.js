@@ -3,6 +3,7 @@
 
 import { $, announce, kept, make, randomHex, show, showProblem, span, t } from "./core.js";
 import { lobbyState } from "./lobby-state.js";
+import { isTurn } from "./lobby-view.js";
 import { holdWished } from "./lobby-wish-hold.js";
 import { plainWish, triesOf, triesWorthMaking } from "./lobby-wish-plan.js";
 import { roomShows, wishSaid } from "./lobby-wish-words.js";
@@ -45,7 +46,7 @@ export function renderTurn(lobby, shows, itsWishes) {
   const { room, place } = lobby.now;
   if (isRunning) return;
   wished = itsWishes;
-  const isCalled = lobbyState(room, place) === "called";
+  const isCalled = isTurn(lobbyState(room, place, Date.now() + lobby.now.skewMs));
   const attempt = place?.state === "admitted" ? openAttempt(lobby) : null;
   const wishes = (isCalled ? wished : attempt?.wishes) ?? [];
   if (!$("wish-hold")) {

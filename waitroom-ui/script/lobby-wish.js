@@ -3,6 +3,7 @@
 // has lost them.
 
 import { $, announce, call, kept, make, mayPass, show, showProblem, t } from "./core.js";
+import { loadStyle } from "./later-style.js";
 import { oddsSaid } from "./lobby-view.js";
 import { isRefusedForGood, plainWish, resendMs, takesWishes, wishesThatCount } from "./lobby-wish-plan.js";
 import { detailsSaid, roomShows, wishSaid } from "./lobby-wish-words.js";
@@ -55,8 +56,7 @@ function build(lobby) {
     isStyled = true;
     renderWish(lobby);
   };
-  const style = new URL(`../wish.css${new URL(import.meta.url).search}`, import.meta.url).href;
-  document.head.append(make("link", { rel: "stylesheet", href: style, onload: styled, onerror: styled }));
+  loadStyle("wish", styled);
   $("place").after(
     make("section", { id: "wish", class: "panel", "aria-labelledby": "wish-title", hidden: true },
       make("h2", { id: "wish-title", text: t("lobby.wish.title") }),

@@ -1,49 +1,79 @@
 // The waiting room: joins, follows the line by the live socket or by polling, and claims the pass
 // when the visitor's turn has come.
 
-import { $, announce, call, data, kept, mayPass, problemShown, put, randomHex, ready, show, showProblem, span, t, when } from "./core.js";
-import { withChallenge } from "./challenge.js";
-import { skewOf } from "./countdown.js";
+import { $, announce, call, data, kept, loadLaterTexts, mayPass, problemShown, put, randomHex, raw, ready, show, showProblem, span, t, when } from "./core.js";
 import { Live } from "./live.js";
 import { wireDrawCheck } from "./lobby-draw.js";
 import { chime, wireSound } from "./lobby-sound.js";
 import { startCountdown } from "./lobby-countdown.js";
 import { wireParts } from "./lobby-parts.js";
-import { aheadOf, roomFetchMs } from "./lobby-state.js";
-import { basketsSaid, oddsSaid, render, tellGone } from "./lobby-view.js";
+import { aheadOf, drawn, roomFetchMs } from "./lobby-state.js";
+import { basketsSaid, isTurn, oddsSaid, render, tellGone } from "./lobby-view.js";
 import { placesGiven, withSeatsLeft } from "./lobby-words.js";
-import { wayBack } from "./lobby-way-back.js";
+import { skewOf } from "./skew.js";
 
 const slug = data.room.room;
 const base = `/v1/rooms/${encodeURIComponent(slug)}`;
-const now = { room: data.room, place: data.place ?? null, line: null, placeAt: performance.now() };
-let shown = $("place").dataset.state;
 /** How many milliseconds this device's clock is behind the server's. */
 const skewMs = skewOf(data.now);
+const now = { room: data.room, place: data.place ?? null, line: null, placeAt: performance.now(), skewMs };
+let shown = $("place").dataset.state;
 
 const own = () => kept.get(`room.${slug}`) ?? {};
 const remember = (more) => kept.set(`room.${slug}`, { ...own(), ...more });
 
 // --- Frames and answers of the server ---
 
+/** Whether the page has all texts. Those for visitors with a place come when somebody has one. */
+let hasAllTexts = false;
+
+/** Loads the other texts, and then shows the page with them. */
+async function loadRest() {
+  if (!(await loadLaterTexts()) || hasAllTexts) return;
+  hasAllTexts = true;
+  update({});
+}
+
 function update(change) {
   if (change.place) change.placeAt = performance.now();
   Object.assign(now, change);
   const state = render(now);
   renderParts();
+  if (!hasAllTexts && (now.place || !raw(`lobby.state.${state}`))) return void loadRest();
+  tellNews(state);
   if (state === shown) return;
   const before = shown;
   shown = state;
-  if (state === "called") {
+  if (isTurn(state) && !isTurn(before)) {
     announce(t("lobby.say_turn"), true);
     chime();
   } else if (before === "waiting_sold_out" && state === "waiting_selling") {
     announce(t("lobby.say_back"), true);
   } else {
-    announce(t(`lobby.state.${state}.title`), ["closed", "waiting_sold_out", "called_paused"].includes(state));
+    announce(t(`lobby.state.${state}.title`), URGENT.includes(state) || URGENT.includes(before));
   }
   if (["not_called", "not_open", "offline", "server"].includes(problemShown())) showProblem(null);
 }
+
+const newsOf = ({ room, place }) => ({ message: room.message, isPaused: Boolean(room.paused), rank: place?.rank });
+/** The news that was told, or that the page began with. */
+let told = newsOf(now);
+
+/** Announces at once what the promoter says, the rank that the draw gave, and a pause. */
+function tellNews(state) {
+  const { message, isPaused, rank } = told;
+  told = newsOf(now);
+  if (told.message && told.message !== message) announce($("message").textContent, true);
+  if (typeof told.rank === "number" && typeof rank !== "number" && drawn(now.room)) announce(rankWords(now.place), true);
+  // Where the state itself changes with the pause, its own words are announced.
+  if (told.isPaused !== isPaused && state === shown) announce(told.isPaused ? $("paused").textContent : t("lobby.say_moving"), true);
+}
+
+/** The states whose beginning and end screen readers announce at once. */
+const URGENT = ["closed", "waiting_drawing", "waiting_sold_out", "waiting_paused", "called_paused"];
+
+/** Returns the rank that the draw gave in words, for screen readers. */
+const rankWords = ({ rank, ahead }) => [t("lobby.say_rank", { rank: rank + 1 }), typeof ahead === "number" && t("lobby.say_ahead", { n: ahead })].filter(Boolean).join(" ");
 
 /** Returns the visitor's position in words, for screen readers. */
 function positionWords(place, seats) {
@@ -173,6 +203,17 @@ function watchWithoutPlace() {
 
 // --- Actions of the visitor ---
 
+/**
+ * Sends a call that the room may answer with a task. What solves the task is loaded when the room
+ * asks for it. Without it, returns the room's answer.
+ */
+async function sendSolved(secret, send, begin) {
+  const answer = await send();
+  if (answer.problem?.code !== "challenge_failed") return answer;
+  const solver = await import("./challenge.js").catch(() => null);
+  return solver ? solver.withChallenge(base, secret, send, begin, answer) : answer;
+}
+
 let joiningAgain = 0;
 async function join(event) {
   event.preventDefault();
@@ -183,7 +224,7 @@ async function join(event) {
   busy($("join"), t("lobby.joining"));
   remember({ secret, commitment: own().commitment ?? now.room.commitment });
   const send = (challenge) => call("POST", `${base}/places`, { body: { secret, ...(code ? { code } : {}), ...(challenge ? { challenge } : {}) } });
-  const answer = await withChallenge(base, secret, send, solving($("join")));
+  const answer = await sendSolved(secret, send, solving($("join")));
   idle($("join"));
   // A browser that cannot solve the task waits instead. The submitted form starts this wait.
   if (answer.problem?.code === "challenge_failed") return $("join-form").submit();
@@ -227,7 +268,7 @@ async function claimPass(event) {
 async function claim(button, again) {
   busy(button, t("lobby.turn_working"));
   const send = (challenge) => call("POST", `${base}/pass`, challenge ? { body: { challenge } } : {});
-  const answer = await withChallenge(base, undefined, send, solving(button));
+  const answer = await sendSolved(undefined, send, solving(button));
   idle(button);
   if (answer.problem?.code === "challenge_failed") return $("turn-form").submit();
   if (answer.ok) {
@@ -298,7 +339,6 @@ $("code")?.addEventListener("input", () => $("code").removeAttribute("aria-inval
 addEventListener("storage", followOtherTab);
 wireDrawCheck(() => now);
 wireSound();
-wayBack($("go-seats"), slug);
 startCountdown(() => now.room, () => Date.now() + skewMs);
 const renderParts = wireParts({
   base,
@@ -309,12 +349,19 @@ const renderParts = wireParts({
   claim,
   arrived(answer) {
     // The place is bound to the secret of the other device, so this browser forgets its own.
-    kept.remove(`room.${slug}`);
+    kept.set(`room.${slug}`, { arrived: true });
     return placeGiven(answer);
   },
 });
 if (!now.place && own().joined) $("join").textContent = t("lobby.rejoin");
 if (!now.place && !own().commitment && now.room.commitment) remember({ commitment: now.room.commitment });
-render(now);
-if (now.place) live.start();
-else watchWithoutPlace();
+// The page's HTML has the words of a place. The script writes them again once it has all texts.
+if (now.place) {
+  loadRest().finally(() => {
+    update({});
+    live.start();
+  });
+} else {
+  render(now);
+  watchWithoutPlace();
+}

@@ -2,10 +2,11 @@
 // with it, or of another train between the same stations. The exchange makes a new order, which
 // shows the cost before anything is paid.
 
-import { $, call, make, money, put, show, showProblem, t, when } from "./core.js";
+import { $, call, make, put, show, showProblem, t, when } from "./core.js";
 import { exchangeChoices, searchFor } from "./exchange-choices.js";
 import { journeyTimes } from "./journey.js";
 import { keepOrder } from "./keys.js";
+import { money } from "./money.js";
 
 let filled = "";
 

@@ -1,7 +1,8 @@
 // Refunds tickets. Before anything is done, shows which tickets can be refunded and the fee. Also
 // shows the state of each refund.
 
-import { $, make, money, put, raw, show, t, when } from "./core.js";
+import { $, make, put, raw, show, t, when } from "./core.js";
+import { money } from "./money.js";
 import { asked, sums } from "./refund-sums.js";
 
 let offered = "";

@@ -1,13 +1,15 @@
 // The page of an order. It waits for the payment, shows each state in words, and shows the tickets
 // at the end.
 
-import { $, announce, call, data, make, money, put, raw, ready, show, showProblem, t, useVenueZone, when, whereLine } from "./core.js";
-import { Countdown, skewOf } from "./countdown.js";
+import { $, announce, call, data, make, put, raw, ready, show, showProblem, t, useVenueZone, when, whereLine } from "./core.js";
+import { Countdown } from "./countdown.js";
 import { journeyWords } from "./journey.js";
 import { keepOrder, keepTicket, keptOrder, orderKey } from "./keys.js";
+import { money } from "./money.js";
 import { exchangeAsk, findTrains, renderExchange } from "./order-exchange.js";
 import { refundAsk, renderRefund, whileRefunding } from "./order-refund.js";
 import { caseOf, readAgainMs } from "./order-words.js";
+import { skewOf } from "./skew.js";
 import { payWithStripe } from "./stripe.js";
 import { drawingOf, ticketSvg } from "./svg.js";
 import { forgetOtherTickets } from "./ticket-store.js";

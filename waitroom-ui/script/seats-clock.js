@@ -2,8 +2,9 @@
 // rooms without a line are renewed by the page itself, so they have no clock.
 
 import { $, kept, show, t } from "./core.js";
-import { Countdown, skewOf } from "./countdown.js";
+import { Countdown } from "./countdown.js";
 import { isOpen } from "./entry.js";
+import { skewOf } from "./skew.js";
 
 /**
  * Shows the clock, if this browser claimed the pass in the room's lobby. `room` is the room's

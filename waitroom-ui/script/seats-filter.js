@@ -1,8 +1,9 @@
 // The filters above the map: seats of one category, up to a price, or accessible ones. Other seats
 // are faded on the map and left out of the list.
 
-import { $, make, money, show, t } from "./core.js";
+import { $, make, show, t } from "./core.js";
 import { isAccessible } from "./geometry.js";
+import { money } from "./money.js";
 
 export class SeatFilter {
   /**

@@ -1,9 +1,16 @@
 // The bar for a hold: its seats, total and clock, and buttons to extend, release or change it and
 // to go to the checkout.
 
-import { $, announce, call, kept, make, money, put, show, showProblem, t } from "./core.js";
+import { $, announce, call, kept, make, put, show, showProblem, t } from "./core.js";
 import { Countdown } from "./countdown.js";
 import { forgetHold, holdKept, Intent, rememberHold } from "./holds.js";
+import { money } from "./money.js";
+
+/**
+ * "More time" counts from the moment when it is pressed. So it is offered only in the last seconds,
+ * when it adds nearly all of its time.
+ */
+const MORE_TIME_S = 120;
 
 export class HeldBar {
   /**
@@ -17,7 +24,7 @@ export class HeldBar {
     this.hold = null;
     this.change = null;
     this.intent = new Intent();
-    this.clock = new Countdown($("held-clock"), () => this.lapsed());
+    this.clock = new Countdown($("held-clock"), () => this.lapsed(), undefined, (left) => this.offerTime(left));
     $("release").addEventListener("click", () => this.release());
     $("extend").addEventListener("click", () => this.extend());
     $("change")?.addEventListener("click", () => this.beginChange());
@@ -103,11 +110,21 @@ export class HeldBar {
 
   // --- Time and end ---
 
+  /** Offers more time shortly before the deadline. The button has its space from the beginning. */
+  offerTime(left) {
+    const wasOffered = $("extend").dataset.offered === "true";
+    const isOffered = left <= MORE_TIME_S;
+    $("extend").dataset.offered = String(isOffered);
+    if (isOffered && !wasOffered && this.hold.extensions_left !== 0) announce(t("seats.extend_said"), true);
+  }
+
   async extend() {
     const answer = await this.working($("extend"), () => this.intent.send("POST", `${this.path()}/extend`, {}));
     if (!answer.ok) return this.refused(answer.problem);
     showProblem(null);
     this.take(answer.body);
+    // The button is no longer offered, and must not keep the focus.
+    $("held-title").focus({ preventScroll: true });
     announce(t("seats.extended"), true);
   }
 

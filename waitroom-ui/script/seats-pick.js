@@ -2,11 +2,13 @@
 // available". Sends the call for the hold. If the call is refused, shows why, with buttons for what
 // may help.
 
-import { $, announce, make, money, put, show, showProblem, t } from "./core.js";
+import { $, announce, make, put, show, showProblem, t } from "./core.js";
 import { AT_THE_DOOR, atTheDoor } from "./entry.js";
 import { FREE } from "./frames.js";
 import { indexOf, isAccessible, seatOf } from "./geometry.js";
 import { Intent, labelsOf } from "./holds.js";
+import { money } from "./money.js";
+import { suggestSeats } from "./seat-suggestion.js";
 
 export class Picker {
   /**
@@ -14,20 +16,25 @@ export class Picker {
    * the `LiveSeatMap`. A click on `button` holds what is chosen. Only trains have the last two:
    * `stretch` is added to each call, and `actions` returns what may help after a refusal.
    *
-   * `on`: `changed()`, `held(answer)`, `found(labels)` and `wait(wish)`. `found` is called when
-   * seats are suggested, and with no labels when none are suggested any more. `wait` is called when
-   * best available found nothing and the visitor wants to wait.
+   * `on`: `changed()`, `held(answer)`, `found(labels)`, `wait(wish)` and `full()`. `found` is called
+   * when seats are suggested, and with no labels when none are suggested any more. `wait` is called
+   * when best available found nothing and the visitor wants to wait. `full` is called when the
+   * visitor would have too many seats. It returns the labels of seats that another device of the
+   * visitor holds, or null.
    */
   constructor(page, on) {
     this.page = page;
     this.on = on;
     this.chosen = new Set();
     this.areas = new Map();
+    /** The chosen seats that somebody took since the visitor last chose. */
+    this.lost = [];
     this.intent = new Intent();
     this.limit = page.showDocument.limits?.seats_per_visitor ?? Infinity;
     this.g = page.seats.g;
     page.button.addEventListener("click", () => this.hold());
     $("clear").addEventListener("click", () => this.clear());
+    $("lost-take").addEventListener("click", () => this.takeSuggestion(this.instead));
     // The page of a train finds the best seats in a form of its own.
     if ($("best-form")) this.wireForm();
   }
@@ -91,6 +98,7 @@ export class Picker {
     else if (this.state(index) !== FREE) return announce(`${this.page.seats.name(index)}: ${t(`seats.${["free", "held", "sold", "blocked"][this.state(index)]}`)}`, true);
     else if (this.total() >= this.limit) return showProblem({ code: "limit_exceeded", status: 422 });
     else this.chosen.add(index);
+    this.forgetLost();
     this.render();
     this.on.changed();
     const words = { seat: this.page.seats.name(index), price: money(this.price(index)), total: money(this.sum()), n: this.total() };
@@ -111,19 +119,52 @@ export class Picker {
   clear() {
     this.chosen.clear();
     this.areas.clear();
+    this.forgetLost();
     this.render();
     this.on.changed();
   }
 
-  /** Removes chosen seats that are no longer free. */
+  /**
+   * Removes chosen seats that are no longer free, and says so. While a call for a hold runs, the
+   * seats may be taken by this call.
+   */
   dropTaken(changed) {
+    if (this.busy) return;
+    const taken = this.removeTaken(changed);
+    const isStale = this.instead?.seats.some((label) => this.state(indexOf(this.g, label)) !== FREE && !this.chosen.has(indexOf(this.g, label)));
+    if (taken.length) this.lost.push(...taken);
+    if (taken.length || isStale) this.tellLost();
+    if (taken.length) this.on.changed();
+    if (taken.length || this.g.areas.length) this.render();
+  }
+
+  removeTaken(changed) {
     const taken = [...this.chosen].filter((i) => (changed === "all" || changed.includes(i)) && this.state(i) !== FREE);
     for (const i of taken) this.chosen.delete(i);
-    if (taken.length) {
-      announce(t("problems.seats_taken.what", { seats: taken.map((i) => seatOf(this.g, i).label).join(", ") }), true);
-      this.on.changed();
-    }
-    if (taken.length || this.g.areas.length) this.render();
+    return taken;
+  }
+
+  /** Says which chosen seats somebody took, and suggests others. */
+  tellLost() {
+    const seats = suggestSeats(this.g, this.page.seats.states, { lost: this.lost, kept: [...this.chosen] });
+    this.instead = seats && { seats: seats.map((i) => seatOf(this.g, i).label), areas: [] };
+    const labels = this.instead?.seats ?? [];
+    const what = t("seats.lost", { n: this.lost.length, seats: this.lost.map((i) => seatOf(this.g, i).label).join(", ") });
+    const offer = labels.length ? t("seats.take_suggestion", { seats: labels.join(", ") }) : t("seats.lost_none");
+    put("lost-what", labels.length ? what : `${what} ${offer}`);
+    put("lost-take", offer);
+    show($("lost-take"), labels.length > 0);
+    show($("lost"));
+    this.on.found(labels);
+    announce(labels.length ? `${what} ${t("seats.lost_said", { button: offer })}` : `${what} ${offer}`, true);
+  }
+
+  forgetLost() {
+    if (!this.lost.length) return;
+    this.lost = [];
+    this.instead = null;
+    show($("lost"), false);
+    this.on.found([]);
   }
 
   render() {
@@ -191,7 +232,12 @@ export class Picker {
       this.clear();
       return this.on.held(answer.body);
     }
+    if (answer.problem.code === "seats_taken") this.removeTaken("all");
+    else this.dropTaken("all");
+    this.on.changed();
     this.render();
+    const held = answer.problem.code === "limit_exceeded" ? await this.on.full?.() : null;
+    if (held) return showProblem({ code: "held_elsewhere", status: 422 }, { seats: held.join(", ") });
     this.refused(answer.problem, (more) => this.ask({ ...body, ...more }));
   }
 
@@ -216,6 +262,7 @@ export class Picker {
   }
 
   takeSuggestion({ seats, areas }) {
+    this.forgetLost();
     this.on.found([]);
     this.chosen = new Set(seats.map((label) => indexOf(this.g, label)).filter((i) => i !== undefined));
     this.areas = new Map(areas.map(({ label, quantity }) => [label, quantity]));

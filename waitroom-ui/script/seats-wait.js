@@ -3,10 +3,12 @@
 // An accepted offer is a basket. Each request for the state, and the live socket, also shows the
 // server that the visitor is present.
 
-import { $, announce, call, kept, make, money, put, raw, show, showProblem, t, when } from "./core.js";
-import { Countdown, skewOf } from "./countdown.js";
+import { $, announce, call, kept, make, put, raw, show, showProblem, t } from "./core.js";
+import { Countdown } from "./countdown.js";
 import { AT_THE_DOOR, atTheDoor } from "./entry.js";
 import { Intent } from "./holds.js";
+import { money } from "./money.js";
+import { skewOf } from "./skew.js";
 
 /**
  * If an acceptance is refused with one of these codes, the offer can still be ordered as it is.
@@ -35,6 +37,7 @@ export class Waiting {
     this.asked = false;
     this.intent = new Intent();
     this.clock = new Countdown($("wait-clock"), () => this.look());
+    this.end = new Countdown($("wait-more"), () => this.look(), (time) => t("seats.wait_more", { n: this.waiter?.quantity, time }));
     $("wait-category").replaceChildren(...page.choices.map(({ value, text }) => make("option", { value, text })));
     $("wait-form").addEventListener("submit", (event) => {
       event.preventDefault();
@@ -132,13 +135,21 @@ export class Waiting {
     put("wait-title", t(`seats.wait_title_${state}`));
     put("wait-lead", this.lead());
     put("wait-journey", this.waiter?.journey ? this.page.journey(this.waiter) : "");
-    put("wait-more", state === "waiting" ? t("seats.wait_more", { n: this.waiter.quantity, time: when(this.waiter.until) }) : "");
+    this.countDown(state === "waiting" ? this.waiter.until : null);
     put("wait-missed", state === "waiting" && this.waiter.missed ? t("seats.wait_missed", { n: this.waiter.missed }) : "");
     show($("wait-form"), invited);
     $("wait-seats").replaceChildren(...(offer?.items ?? []).map(({ label, category, price }) => make("li", { "data-seat": label }, make("span", { text: [label, category, money(price)].filter(Boolean).join(" · ") }))));
     show($("wait-sum"), offer !== null);
     put("wait-total", money(offer?.total));
     for (const [id, states] of [["wait-take", ["offered"]], ["wait-decline", ["offered"]], ["wait-leave", ["waiting", "offered"]], ["wait-close", ["ended"]]]) show($(id), states.includes(state));
+  }
+
+  /** Shows how long the visitor waits at most. */
+  countDown(until) {
+    if (until === this.until) return;
+    this.until = until;
+    if (until) this.end.start(until, skewOf(this.waiter.server_time));
+    else this.end.stop();
   }
 
   // --- Actions of the visitor ---

@@ -1,8 +1,9 @@
 // The words for seats and sections of a show's page: on the map, in the list, and for screen
 // readers.
 
-import { money, t } from "./core.js";
+import { t } from "./core.js";
 import { seatOf } from "./geometry.js";
+import { money } from "./money.js";
 
 /** Returns a seat's full name, such as "Balcony, row C, seat 12". */
 export function seatName(g, i) {

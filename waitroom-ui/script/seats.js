@@ -1,15 +1,19 @@
 // The page of a show: connects the map with its list and feed, the choice of seats, the bar of the
 // hold and the waitlist. Each of these has a file of its own.
 
-import { $, announce, data, money, put, ready, show, t, when } from "./core.js";
-import { holdOf } from "./holds.js";
+import { $, announce, data, put, ready, show, t, when } from "./core.js";
+import { Countdown } from "./countdown.js";
+import { holdElsewhere, holdOf } from "./holds.js";
+import { money } from "./money.js";
 import { showChoiceTime } from "./seats-clock.js";
 import { SeatFilter } from "./seats-filter.js";
+import { reachWhileScrollable } from "./scrollable.js";
 import { HeldBar } from "./seats-held.js";
 import { LiveSeatMap, loadPlan } from "./seats-map.js";
 import { Picker } from "./seats-pick.js";
 import { Waiting } from "./seats-wait.js";
 import { seatName } from "./seats-words.js";
+import { skewOf } from "./skew.js";
 
 const doc = data.show;
 // An announced show may have no room. Its seats are shown through the room that is always there.
@@ -22,11 +26,24 @@ const lobby = `/r/${encodeURIComponent(room)}`;
 async function start() {
   const loading = loadPlan(doc.show);
   ready();
-  put("sells-until", t("seats.sells_until", { time: when(doc.sells_until) }));
+  if ($("sells-until")) countDown($("sells-until"), doc.sells_until);
   if (doc.sales_ended && doc.fate !== "cancelled") put("fate", t("seats.sales_ended", { time: when(doc.sells_until) }));
   for (const price of document.querySelectorAll(".price")) price.textContent = money({ amount: Number(price.dataset.amount), currency: price.dataset.currency });
   const loaded = await loading;
   if (loaded) new SeatsPage(loaded.plan).start(loaded.snapshot);
+}
+
+/** An end of the sale that is at most this far away is shown as a countdown. */
+const SOON_MS = 3_600_000;
+
+/** Shows when the sale ends. In its last hour, shows how long it still lasts. */
+function countDown(element, until) {
+  const skew = skewOf(data.now);
+  const left = Date.parse(until) - skew - Date.now();
+  put(element.id, t("seats.sells_until", { time: when(until) }));
+  if (left > SOON_MS) return void (left < 2 ** 31 && setTimeout(() => countDown(element, until), left - SOON_MS));
+  const sayEnded = () => put(element.id, t("seats.sales_ended", { time: when(until) }));
+  new Countdown(element, sayEnded, (time) => t("seats.sells_for", { time })).start(until, skew);
 }
 
 /** The parts of the page, and what they tell each other. */
@@ -42,6 +59,7 @@ class SeatsPage {
 
   start(snapshot) {
     show($("pick"), !over);
+    for (const part of [$("held-seats"), $("chosen"), document.querySelector(".sheet")]) reachWhileScrollable(part);
     showChoiceTime(data.room, snapshot);
     this.seats.start(snapshot);
     holdOf(doc.show, room).then((held) => {
@@ -75,6 +93,7 @@ class SeatsPage {
       held: (held) => this.take(held),
       found: (labels) => this.seats.map.setFound(this.seats.indicesOf(labels)),
       wait: (wish) => this.waiting.wish(wish),
+      full: () => this.findElsewhere(),
     });
   }
 
@@ -110,6 +129,13 @@ class SeatsPage {
     if (!bar.hold && !over) this.picker.toggle(i);
   }
 
+  /** Shows the basket that another device of the visitor made. Returns its seats, or null. */
+  async findElsewhere() {
+    const held = await holdElsewhere(doc.show, room);
+    if (held) this.take(held);
+    return held ? held.seats.map(({ label }) => label) : null;
+  }
+
   own() {
     return new Set([...this.heldOwn, ...this.picker.chosen]);
   }
@@ -117,6 +143,7 @@ class SeatsPage {
   counted(free, held, sold) {
     if (over) return;
     put("counts", t("seats.free_count", { free, held, sold }));
+    show($("sold-out"), free === 0 && held === 0 && sold > 0);
     this.waiting.counted(free, held);
   }
 

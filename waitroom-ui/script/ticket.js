@@ -1,9 +1,10 @@
 // The page of a ticket: its show, seat, person and price, and its QR code, large on white for the
 // screen and for paper. A ticket that was opened once also opens without a connection.
 
-import { $, call, data, make, money, put, ready, show, showProblem, t, useVenueZone, when } from "./core.js";
+import { $, call, data, make, put, ready, show, showProblem, t, useVenueZone, when } from "./core.js";
 import { journeyTimes } from "./journey.js";
 import { orderKey, orderOfTicket } from "./keys.js";
+import { money } from "./money.js";
 import { drawingOf, ticketSvg } from "./svg.js";
 import { forgetTicket, storeTicket } from "./ticket-store.js";
 

@@ -7,6 +7,7 @@ import { AT_THE_DOOR, atTheDoor } from "./entry.js";
 import { holdOf, Intent, labelsOf } from "./holds.js";
 import { journeyWords } from "./journey.js";
 import { Live } from "./live.js";
+import { reachWhileScrollable } from "./scrollable.js";
 import { HeldBar } from "./seats-held.js";
 import { Waiting } from "./seats-wait.js";
 
@@ -152,6 +153,7 @@ function lookAgain() {
 }
 
 ready();
+reachWhileScrollable($("held-seats"));
 form?.addEventListener("submit", hold);
 $("own-open")?.addEventListener("click", openOwn);
 if (departs) show($("wait-open"), false);

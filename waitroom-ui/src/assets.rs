@@ -131,6 +131,23 @@ pub(crate) fn asset_address(path: &str) -> String {
     format!("/assets/{path}?v={}", version())
 }
 
+/// Returns a small SVG picture as an address that contains the picture. A page that names it so
+/// needs no request for it. The address is valid in an attribute with double quotes.
+pub(crate) fn inline_address(path: &str) -> String {
+    let picture = asset(path).map_or(Cow::Borrowed(&[][..]), |picture| picture.bytes);
+    let picture = String::from_utf8_lossy(&picture);
+    let written: String = picture
+        .trim()
+        .chars()
+        .map(|character| match character {
+            '"' => "'".to_owned(),
+            '#' | '%' | '<' | '>' => format!("%{:02X}", u32::from(character)),
+            other => other.to_string(),
+        })
+        .collect();
+    format!("data:image/svg+xml,{written}")
+}
+
 /// Returns whether this file is a script that a page loads later. Such a file imports the page's
 /// script of its own build. In a page of another build, it would start that script a second time.
 fn is_later_module(path: &str) -> bool {

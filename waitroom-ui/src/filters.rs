@@ -48,8 +48,25 @@ pub(crate) fn first_texts(texts: &Value, group: &str) -> Result<Value, Error> {
     let mut first = BTreeMap::new();
     for key in texts.try_iter()? {
         let name = key.to_string();
-        if texts::is_first(group, &name) {
-            first.insert(name, texts.get_item(&key)?);
+        if !texts::is_first(group, &name) {
+            continue;
+        }
+        let text = texts.get_item(&key)?;
+        let text = match (group, name.as_str()) {
+            ("lobby", "state") => first_states(&text)?,
+            _ => text,
+        };
+        first.insert(name, text);
+    }
+    Ok(first.into())
+}
+
+/// Returns the words of the states that the lobby has from the beginning.
+fn first_states(states: &Value) -> Result<Value, Error> {
+    let mut first = BTreeMap::new();
+    for state in states.try_iter()? {
+        if texts::is_first_state(&state.to_string()) {
+            first.insert(state.to_string(), states.get_item(&state)?);
         }
     }
     Ok(first.into())

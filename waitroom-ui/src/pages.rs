@@ -39,6 +39,9 @@ static PAGES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     pages.add_function("asset", |path: &str| {
         Value::from_safe_string(assets::asset_address(path))
     });
+    pages.add_function("inline", |path: &str| {
+        Value::from_safe_string(assets::inline_address(path))
+    });
     pages.add_filter("fill", |text: &Value, values: Kwargs| {
         filters::fill(text, &values)
     });

@@ -36,14 +36,16 @@ const FIRST_PROBLEMS: [&str; 6] = [
     "unknown",
 ];
 
-/// The texts of the lobby that no script of its first load uses. Where the page shows such a text,
-/// its HTML already contains the text.
-const LATER_IN_LOBBY: [&str; 37] = [
+/// The texts of the lobby that no script uses before the visitor has a place. Where the page shows
+/// such a text, its HTML already contains the text.
+const LATER_IN_LOBBY: [&str; 55] = [
     "ahead",
     "calendar",
     "check",
     "claim_before",
+    "claim_left",
     "closes_at",
+    "closes_left",
     "code",
     "code_hint",
     "draw",
@@ -51,16 +53,19 @@ const LATER_IN_LOBBY: [&str; 37] = [
     "draw_held",
     "facts",
     "go_seats",
+    "go_seats_for",
     "go_shop",
     "join",
     "joined",
     "leave",
     "leave_confirm",
     "leave_explain",
+    "left",
     "message",
     "move",
     "number",
     "odds",
+    "odds_words",
     "opens_at",
     "own",
     "pace",
@@ -68,15 +73,44 @@ const LATER_IN_LOBBY: [&str; 37] = [
     "prices",
     "rank",
     "sale_at",
+    "say_ahead",
+    "say_back",
+    "say_moving",
+    "say_odds",
+    "say_rank",
+    "say_turn",
     "seats_left",
     "shows",
     "sound",
+    "title_ahead",
+    "title_turn",
     "to_home",
     "turn",
+    "turn_working",
     "wait",
+    "wait_about",
+    "wait_between",
+    "wait_pause",
+    "wait_unknown",
     "waiting",
     "wish",
 ];
+
+/// The states of the lobby whose words a page has from the beginning. Many people see these states
+/// at once, or right after they join. Where the page begins with another state, its HTML already
+/// contains the words.
+const FIRST_STATES: [&str; 5] = [
+    "join_scheduled",
+    "join_prequeue",
+    "join_selling",
+    "waiting_prequeue",
+    "waiting_selling",
+];
+
+/// Returns whether a page has the words of this state of the lobby from the beginning.
+pub(crate) fn is_first_state(state: &str) -> bool {
+    FIRST_STATES.contains(&state)
+}
 
 /// A page may load some of its texts later. Returns whether it has this text of a group from the
 /// beginning.
@@ -100,6 +134,8 @@ pub(crate) fn later_files() -> impl Iterator<Item = (String, String)> {
                 later[group][key] = text.clone();
             }
         }
+        // The page replaces the states that it has by all of them.
+        later["lobby"]["state"] = texts["lobby"]["state"].clone();
         (format!("text/{language}/later.json"), later.to_string())
     })
 }

@@ -108,3 +108,15 @@ withBar("a hold that another tab gives back ends at once", ({ told }) => {
   assert.equal(told.ended, true);
   assert.equal(elements.get("problem").dataset.code, "hold_released");
 });
+
+withBar("more time is offered in the last two minutes only, and again after an extension", ({ bar, tick }) => {
+  const offered = () => elements.get("extend").dataset.offered;
+  tick(179);
+  assert.notEqual(offered(), "true");
+  tick(2);
+  assert.equal(offered(), "true");
+  bar.take({ ...held, expires_at: at(481), extensions_left: 1, server_time: at(181) });
+  assert.equal(offered(), "false");
+  tick(181);
+  assert.equal(offered(), "true");
+});

@@ -14,6 +14,7 @@ use fairgate_base::http::{CODE, Problem, ProblemCode};
 use crate::follow::RoomFollower;
 use crate::guard::{API_KEY, AttemptKind, GuardRefusal, SearchQuotas, call_units};
 use crate::line::WaitingLine;
+use crate::pages::assets::PartOfPage;
 use crate::pages::policy::{ForeignPart, PagePolicy};
 use crate::pages::{ProblemOfPage, problem_page};
 use crate::web::peer_of;
@@ -233,6 +234,13 @@ pub async fn security_headers(
     let host = request.headers().get(header::HOST).cloned();
     let mut response = next.run(request).await;
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        if response.extensions().get::<PartOfPage>().is_some() {
+            response.headers_mut().insert(
+                header::X_CONTENT_TYPE_OPTIONS,
+                HeaderValue::from_static("nosniff"),
+            );
+            return response;
+        }
         let part = response.extensions().get::<ForeignPart>().copied();
         let host = host.as_ref().and_then(|host| host.to_str().ok());
         policy.secure(response.headers_mut(), host, part);

@@ -62,8 +62,8 @@ pub struct PlaceView {
     /// How likely it is that a seat is left when the turn comes: 0 to 1, in steps of 0.1. Null
     /// before the draw, without a line, and from the turn on.
     pub odds: Option<f64>,
-    /// The time by which a called visitor is expected to claim, RFC 3339. A visitor who claims
-    /// later loses nothing.
+    /// The time by which a called visitor is expected to claim, RFC 3339. Null once it has passed.
+    /// A visitor who claims later loses nothing.
     pub claim_before: Option<String>,
     /// In how many seconds to look again.
     pub refresh_s: u64,
@@ -106,7 +106,7 @@ pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
         _ => None,
     };
     let claim_before = (state == PlaceState::Called)
-        .then(|| rank.and_then(|rank| claim_before(room, rank, now)))
+        .then(|| rank.and_then(|rank| claim_before(room, rank)))
         .flatten();
     PlaceView {
         number: place.number,
@@ -153,13 +153,13 @@ fn look_again_s(tick: &RoomTick, ahead: Option<u64>, per_s_u: u64) -> u64 {
     refresh_s(ahead, per_s_u).min(refresh_max_s)
 }
 
-/// Returns the time by which a called rank is expected to claim, RFC 3339. If the window of its
-/// call has passed, the time is counted from now.
+/// Returns the time by which a called rank is expected to claim, RFC 3339. Returns `None` if the
+/// window of its call has passed.
 #[must_use]
-pub fn claim_before(room: &Room, rank: u64, now: i64) -> Option<String> {
+pub fn claim_before(room: &Room, rank: u64) -> Option<String> {
     let claim_ms = i64::try_from(room.row().document.claim_s)
         .ok()?
         .checked_mul(1000)?;
-    let called_at = room.last_tick().called_at(rank).unwrap_or(now);
+    let called_at = room.last_tick().called_at(rank)?;
     Some(rfc3339(called_at.saturating_add(claim_ms)))
 }

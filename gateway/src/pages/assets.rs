@@ -30,6 +30,20 @@ pub(crate) async fn asset(
     serve(&pages, &path, versioned, &headers)
 }
 
+/// Marks an answer that only takes effect as a part of a page: a style, or a script that is no
+/// worker. The page's own headers govern it, so it needs none of them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PartOfPage;
+
+/// Returns whether a file only takes effect as a part of a page. A worker has a policy of its own,
+/// and so has a picture that is opened alone.
+fn is_part_of_page(path: &str) -> bool {
+    let is_worker = ["work.js", "worker.js"]
+        .iter()
+        .any(|end| path.ends_with(end));
+    path.ends_with(".css") || (path.ends_with(".js") && !is_worker)
+}
+
 fn serve(pages: &PageRoutes, path: &str, versioned: bool, headers: &HeaderMap) -> Response {
     let asset = waitroom_ui::asset(path);
     let Some(asset) = asset.filter(|asset| versioned || !asset.needs_version) else {
@@ -49,5 +63,34 @@ fn serve(pages: &PageRoutes, path: &str, versioned: bool, headers: &HeaderMap) -
             Cow::Owned(bytes) => bytes.into(),
         },
     };
-    answer.respond(headers)
+    let mut answer = answer.respond(headers);
+    if is_part_of_page(path) {
+        answer.extensions_mut().insert(PartOfPage);
+    }
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn styles_and_scripts_are_parts_of_a_page_and_workers_and_pictures_are_not() {
+        for part in [
+            "page/lobby.css",
+            "page/lobby.js",
+            "page/lobby/lobby-move.js",
+        ] {
+            assert!(is_part_of_page(part), "{part}");
+        }
+        for alone in [
+            "page/work.js",
+            "page/draw-work.js",
+            "script/ticket-worker.js",
+            "icon/fairgate.svg",
+            "text/en/later.json",
+        ] {
+            assert!(!is_part_of_page(alone), "{alone}");
+        }
+    }
 }

@@ -286,7 +286,7 @@ impl VisitorSocket {
         if !place.is_some_and(is_called) {
             return Ok(());
         }
-        let claim_before = claim_before(&self.room, rank, now);
+        let claim_before = claim_before(&self.room, rank);
         self.send_message(&LiveMessage::Turn { claim_before })
     }
 

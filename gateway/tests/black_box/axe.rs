@@ -2,19 +2,14 @@
 //! axe is a script of another project, so the test runs only where `AXE_SCRIPT` names its file.
 //! `./test prove fans` fetches it. Prints `axe: N rules passed, M violated`.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::harness::{Browser, Promoter, Server};
 use crate::rail;
 
-/// Runs axe on the page. Closed parts are opened first, so that they are looked at, too.
-const CHECK: &str = "window.axeFound = undefined;
-    document.querySelectorAll('details').forEach((one) => { one.open = true; });
-    axe.run(document).then((found) => {
-        const violated = found.violations.map((one) => one.id + ': ' + one.nodes[0].html);
-        window.axeFound = JSON.stringify({ passed: found.passes.length, violated });
-    });
-    undefined";
+/// Opens the closed parts, so that axe looks at them, too.
+const OPEN: &str =
+    "document.querySelectorAll('details').forEach((one) => { one.open = true; }); undefined";
 
 /// Runs axe on one page after another, and adds up the results.
 struct AxeChecks<'b> {
@@ -28,15 +23,11 @@ impl AxeChecks<'_> {
     async fn check(&mut self, page: &str) {
         for dark in [false, true] {
             self.browser.prefer_dark(dark).await;
-            self.browser.run(&self.script).await;
-            self.browser.run(CHECK).await;
-            let found: String = self.browser.until("window.axeFound").await;
-            let found: Value = serde_json::from_str(&found).expect("what axe found");
-            self.passed += found["passed"].as_u64().expect("a count");
-            let violated = found["violated"].as_array().expect("a list");
-            let named = violated
-                .iter()
-                .map(|one| format!("{page}, dark {dark}: {one}"));
+            self.browser.run(OPEN).await;
+            let found = self.browser.axe(&self.script).await;
+            self.passed += found.passed;
+            let named = found.violated.iter();
+            let named = named.map(|one| format!("{page}, dark {dark}: {one}"));
             self.violated.extend(named);
         }
     }

@@ -1,9 +1,10 @@
 //! Joins the styles of a page into one file without comments and superfluous whitespace.
 
-/// The styles of each joined file, in their order. Every page has the base. The lobby loads `wish`
-/// later.
-pub(super) const PAGE_STYLES: [(&str, &[&str]); 7] = [
+/// The styles of each joined file, in their order. Every page has the base. The lobby loads `draw`
+/// and `wish` later.
+pub(super) const PAGE_STYLES: [(&str, &[&str]); 8] = [
     ("base", &["base", "lists"]),
+    ("draw", &["draw"]),
     ("lobby", &["base", "lobby"]),
     ("order", &["base", "lists", "order"]),
     ("search", &["base", "lists", "search"]),

@@ -146,10 +146,8 @@ impl PlaceFinder {
         let life = self.lives.last_known_life(room)?;
         let script = FindMovedScript { number };
         let reply = self.scripts.run(room, &life, script).await?;
-        if reply.is_nil() {
-            return Ok(None);
-        }
-        Ok(Some(reply.as_integer()?))
+        let moved_at = reply.present().map(RedisReply::as_integer);
+        Ok(moved_at.transpose()?)
     }
 
     /// Reads the holder's place from the ledger. The ledger gets new places seconds after Redis.

@@ -72,6 +72,8 @@ pub struct Browser {
     pub(super) page: Page,
     complaints: Arc<Mutex<Vec<String>>>,
     chromium: Chromium,
+    /// Whether pages run their scripts in this browser.
+    pub(super) has_scripts: bool,
     _profile: TempDir,
 }
 
@@ -130,6 +132,7 @@ impl Browser {
             page,
             complaints: Arc::default(),
             chromium,
+            has_scripts: scripts,
             _profile: profile,
         };
         browser.listen().await;
@@ -300,7 +303,7 @@ impl Browser {
         }
     }
 
-    async fn worth<T: DeserializeOwned>(&self, expression: &str) -> Option<T> {
+    pub(super) async fn worth<T: DeserializeOwned>(&self, expression: &str) -> Option<T> {
         let asked = format!(
             "(() => {{ try {{ return ({expression}) || null }} catch {{ return null }} }})()"
         );
@@ -463,14 +466,15 @@ impl Browser {
     }
 
     /// Takes pictures of the whole page in the narrowest window, in a phone's window and in a
-    /// desktop's window.
+    /// desktop's window. Checks that everybody can read it (see `readable.rs`).
     ///
     /// # Panics
-    /// If the page is wider than the narrowest window.
+    /// If the page is wider than the narrowest window, or cannot be read.
     pub async fn picture(&self, name: &str) {
         let folder = pictures();
         std::fs::create_dir_all(&folder).expect("a folder for pictures");
         self.fits(name).await;
+        self.is_readable(name).await;
         for (window, device) in [(NARROW, "narrow"), (PHONE, "phone"), (DESKTOP, "desktop")] {
             self.resize(window, device != "desktop").await;
             let wanted = ScreenshotParams::builder()
@@ -483,7 +487,7 @@ impl Browser {
         }
     }
 
-    async fn resize(&self, (width, height): (i64, i64), mobile: bool) {
+    pub(super) async fn resize(&self, (width, height): (i64, i64), mobile: bool) {
         let window = SetDeviceMetricsOverrideParams::new(width, height, 1.0, mobile);
         self.page
             .execute(window)

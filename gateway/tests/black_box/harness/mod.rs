@@ -6,6 +6,7 @@ mod documents;
 mod other_browsers;
 mod overload;
 mod promoter;
+mod readable;
 mod real_data;
 mod scriptless;
 mod server;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use chromiumoxide::cdp::browser_protocol::network::{
-    EnableParams, EventLoadingFinished, EventRequestWillBeSent, EventResponseReceived,
+    EnableParams, EventLoadingFinished, EventRequestWillBeSent,
 };
 use futures_util::StreamExt;
 
@@ -15,9 +15,7 @@ use super::{Browser, until};
 #[derive(Clone, Debug)]
 pub struct Loaded {
     pub address: String,
-    /// The bytes of the answer's headers.
-    head: f64,
-    /// The bytes of the body as it was sent. `None` until it is complete.
+    /// The bytes of the answer as it was sent, with its headers. `None` until it is complete.
     pub bytes: Option<u64>,
 }
 
@@ -39,10 +37,6 @@ impl Traffic {
             .event_listener::<EventLoadingFinished>()
             .await
             .expect("answers");
-        let mut answered = page
-            .event_listener::<EventResponseReceived>()
-            .await
-            .expect("headers");
         let all = Arc::new(Mutex::new(BTreeMap::new()));
         let kept = Arc::clone(&all);
         tokio::spawn(async move {
@@ -52,21 +46,14 @@ impl Traffic {
                     biased;
                     Some(sent) = sent.next() => {
                         let address = sent.request.url.clone();
-                        let loaded = Loaded { address, head: 0.0, bytes: None };
+                        let loaded = Loaded { address, bytes: None };
                         let id = sent.request_id.inner().clone();
                         kept.lock().insert(id, loaded);
-                    }
-                    Some(answered) = answered.next() => {
-                        let mut all = kept.lock();
-                        if let Some(loaded) = all.get_mut(answered.request_id.inner()) {
-                            loaded.head = answered.response.encoded_data_length;
-                        }
                     }
                     Some(finished) = finished.next() => {
                         let mut all = kept.lock();
                         if let Some(loaded) = all.get_mut(finished.request_id.inner()) {
-                            let body = finished.encoded_data_length - loaded.head;
-                            loaded.bytes = Some(body.max(0.0) as u64);
+                            loaded.bytes = Some(finished.encoded_data_length as u64);
                         }
                     }
                     else => break,

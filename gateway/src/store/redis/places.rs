@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fairgate_pass::Holder;
+use fairgate_redis::RedisReply;
 
 use super::caller::RoomScriptRunner;
 use super::lives::RoomLifeReader;

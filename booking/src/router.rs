@@ -205,6 +205,7 @@ fn for_gateways(routes: InternalRoutes) -> Router {
         .route("/state", get(internal::state))
         .route("/shows", post(internal::shows))
         .route("/coverage", put(internal::cover))
+        .route("/onsale", post(internal::apply_onsale))
         .route("/stopped-passes", post(internal::stop_passes))
         .route("/pulse", post(internal::pulse))
         .route("/shows/{show}/snapshot", get(internal::snapshot))

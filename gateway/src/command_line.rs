@@ -16,7 +16,7 @@ use rand::RngExt;
 
 use crate::app::GatewayApp;
 use crate::config::GatewayConfig;
-use crate::onsale::{self, OnsaleTarget};
+use crate::onsale::client::{OnsaleTarget, OnsaleUpload};
 use crate::upstream::{self, PaymentSettings};
 use crate::{demo, verify_draw};
 
@@ -46,6 +46,9 @@ enum GatewayCommand {
         /// The gateway to apply it to. The default is http://127.0.0.1:8080.
         #[arg(long, env = "FAIRGATE_TARGET")]
         target: Option<String>,
+        /// Only says what the file would change.
+        #[arg(long)]
+        preview: bool,
     },
     /// Checks a published draw offline; exits with 1 where it fails.
     VerifyDraw {
@@ -108,9 +111,11 @@ fn start(cli: GatewayCli) -> anyhow::Result<()> {
         match cli.command {
             None => run_demo(&cli.knobs).await,
             Some(GatewayCommand::Serve(knobs)) => serve(&knobs).await,
-            Some(GatewayCommand::Apply { file, target }) => {
-                apply_onsale(&file, target.unwrap_or_default()).await
-            }
+            Some(GatewayCommand::Apply {
+                file,
+                target,
+                preview,
+            }) => apply_onsale(&file, target.unwrap_or_default(), preview).await,
             Some(GatewayCommand::VerifyDraw { .. }) => {
                 bail!("a draw is verified without a runtime")
             }
@@ -149,15 +154,9 @@ async fn run_demo(knobs: &GatewayArguments) -> anyhow::Result<()> {
     // continues, and its line is not drawn again.
     let is_resumed = app.has_room(demo::ROOM);
     if !is_resumed {
-        let steps =
-            demo::calls(Clock::system().now_ms()).map_err(|faults| anyhow!(faults.join("\n")))?;
-        onsale::apply(
-            &steps,
-            &OnsaleTarget::InProcess(app.router()),
-            &key.0,
-            |_| {},
-        )
-        .await?;
+        let upload = demo::upload(Clock::system().now_ms());
+        let target = OnsaleTarget::InProcess(app.router());
+        upload.apply(&target, &key.0, "the demo", false).await?;
     }
     announce(&app, &config, &key, is_resumed)?;
     app.run(process::shutdown()).await;
@@ -199,7 +198,7 @@ fn announce(
     clippy::print_stdout,
     reason = "a command tells its caller what it did"
 )]
-async fn apply_onsale(file: &Path, target: String) -> anyhow::Result<()> {
+async fn apply_onsale(file: &Path, target: String, preview: bool) -> anyhow::Result<()> {
     // An empty variable counts as one that is not set, as with every other setting.
     let target = if target.is_empty() {
         DEFAULT_TARGET.to_owned()
@@ -216,17 +215,14 @@ async fn apply_onsale(file: &Path, target: String) -> anyhow::Result<()> {
     let text = std::fs::read_to_string(file)
         .with_context(|| format!("{} cannot be read; nothing was applied", file.display()))?;
     let folder = file.parent().unwrap_or(Path::new("."));
-    let steps = onsale::plan_calls(&text, folder).map_err(|faults| {
-        anyhow!(
-            "{} has faults, nothing was applied:\n  - {}",
-            file.display(),
-            faults.join("\n  - ")
-        )
-    })?;
-    onsale::apply(&steps, &OnsaleTarget::Address(target), &key, |applied| {
-        println!("applied {applied}")
-    })
-    .await
+    let upload = OnsaleUpload::read(text, folder);
+    let name = file.display().to_string();
+    let target = OnsaleTarget::Address(target);
+    let outcome = upload.apply(&target, &key, &name, preview).await?;
+    for line in outcome.lines(preview) {
+        println!("{line}");
+    }
+    Ok(())
 }
 
 fn sources(knobs: &GatewayArguments) -> Result<SettingSources, BadConfig> {

@@ -45,6 +45,8 @@ use crate::upstream::door::http as door;
 /// The longest body (bytes) of a call of the line. Calls with longer bodies set their own limit.
 const BODY_BYTES_MAX: usize = 64 << 10;
 
+/// The largest on-sale file with its seating plans, in bytes.
+const ONSALE_BYTES_MAX: usize = 64 << 20;
 /// The longest list of codes (bytes), enough for a large members' sale.
 const CODES_BYTES_MAX: usize = 64 << 20;
 
@@ -222,6 +224,11 @@ fn promoter_routes(promoter: PromoterControls) -> OpenApiRouter {
             promoter::http::networks::put_networks,
             promoter::http::networks::get_networks
         ))
+        .merge(
+            OpenApiRouter::new()
+                .routes(routes!(promoter::onsale::http::apply))
+                .layer(Extension(BodyBytesMax(ONSALE_BYTES_MAX))),
+        )
         .routes(routes!(promoter::http::revoke))
         .routes(routes!(promoter::http::open))
         .routes(routes!(promoter::http::draw))

@@ -362,7 +362,7 @@ async fn a_show_or_a_room_that_one_gateway_changes_is_soon_in_the_lists_of_the_o
     put("venues/hall", hall).await;
     for title in ["Canal", "Bridge"] {
         let show = json!({"venue": "hall", "title": title, "starts_at": "2099-06-01T20:00:00Z",
-            "currency": "EUR", "prices": {"cat1": 500, "cat2": 400}});
+            "currency": "EUR", "prices": {"cat1": 500, "cat2": 400}, "walk_in": true});
         put("shows/night-1", show).await;
         let path = format!("/v1/rooms?q={title}");
         let found = one.get(&path).await.json();
@@ -384,4 +384,70 @@ async fn a_show_or_a_room_that_one_gateway_changes_is_soon_in_the_lists_of_the_o
     let closed = |list: &serde_json::Value| list["rooms"][0]["phase"] == "closed";
     assert!(closed(&one.get("/v1/rooms?city=lyon").await.json()));
     other.until("/v1/rooms?city=lyon", None, closed).await;
+}
+
+/// How many nights the applied file has.
+const NIGHTS: usize = 40;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_a_file_is_applied_at_one_gateway_nobody_gets_its_seats_at_the_other() {
+    if must_skip("a file that is applied at one of two gateways") {
+        return;
+    }
+    let (house, data) = (House::start().await, tempfile::tempdir().expect("a folder"));
+    let one = house.whole_gateway(&data).await;
+    let other = house.whole_gateway(&data).await;
+    let apply = async |file: serde_json::Value| {
+        let key = Some(support::PROMOTER);
+        let answer = one
+            .call("POST", "/v1/promoter/apply", key, Some(file))
+            .await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    };
+    let show = |id: &str, walk_in: bool| {
+        json!({
+            "id": id, "venue": "hall", "title": "A night", "starts_at": "2031-06-01T20:00:00+02:00",
+            "prices": {"cat1": 9900, "cat2": 4900}, "seats_per_visitor": 100, "walk_in": walk_in,
+        })
+    };
+    let hall = json!([{"id": "hall", "plan": "grid:8x20"}]);
+    apply(json!({"venue": hall, "show": [show("matinee", true)]})).await;
+    let (place, _) = other.newcomer("everyday").await;
+    other.until_called("everyday", &place).await;
+    let claim = "/v1/rooms/everyday/pass";
+    let claimed = other.call("POST", claim, Some(&place), None).await.json();
+    let pass = claimed["pass"].as_str().expect("a pass").to_owned();
+    let wish = json!({"best": {"quantity": 1}});
+    let held = other.try_hold(&pass, "matinee", &wish).await;
+    assert_eq!(held.status, 201, "{}", held.text());
+
+    // The file gives the walk-in to a room, together with forty nights.
+    let nights = (0..NIGHTS).map(|n| show(&format!("night-{n}"), false));
+    let shows: Vec<_> = nights.chain([show("matinee", true)]).collect();
+    let room = json!([{
+        "id": "sale", "title": "The nights", "shows": ["night-*", "matinee"],
+        "opens_at": "2026-01-01T00:00:00Z", "draw_at": "2031-01-01T00:00:00Z",
+    }]);
+    let is_applied = std::sync::atomic::AtomicBool::new(false);
+    let applying = async {
+        apply(json!({"venue": hall, "show": shows, "room": room})).await;
+        is_applied.store(true, std::sync::atomic::Ordering::Release);
+    };
+    let polling = async {
+        let mut n = 0;
+        while !is_applied.load(std::sync::atomic::Ordering::Acquire) {
+            let night = format!("night-{}", n % NIGHTS);
+            let held = other.try_hold(&pass, &night, &wish).await;
+            assert!(held.status >= 400, "{night} was held: {}", held.text());
+            n += 1;
+        }
+    };
+    tokio::join!(applying, polling);
+    // The other gateway reads changes three times a second. It must not be behind even now.
+    let late = other.try_hold(&pass, "matinee", &wish).await;
+    assert_eq!(late.refusal(), (401, "pass_invalid".into()));
+    for n in 0..NIGHTS {
+        let held = other.try_hold(&pass, &format!("night-{n}"), &wish).await;
+        assert!(held.status >= 400, "night-{n} was held: {}", held.text());
+    }
 }

@@ -8,6 +8,7 @@ pub mod grid;
 pub mod holds;
 pub mod ids;
 pub mod money;
+pub mod onsale;
 pub mod orders;
 pub mod payments;
 pub mod plans;

@@ -5,6 +5,7 @@
 pub mod departures;
 mod edition;
 pub mod listing;
+mod onsale;
 pub mod places;
 pub mod put;
 pub mod selling;

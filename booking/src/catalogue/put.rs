@@ -183,7 +183,7 @@ pub struct PutShow {
 
 /// Checks whether a show may get a new document while the seats in `held` are held. If the plan
 /// changes, returns the check that the ledger runs on the sold seats.
-fn check_present(
+pub(super) fn check_present(
     present: &Show,
     document: &ShowDocument,
     plan: &Arc<SeatingPlan>,

@@ -14,6 +14,7 @@ use bytes::Bytes;
 use fairgate_base::http::{JsonBody, PathParams, Problem, QueryParams};
 use fairgate_base::process::stopped;
 use fairgate_model::grid::picture::CellChanges;
+use fairgate_model::onsale::OnsaleRequest;
 use fairgate_pass::Holder;
 use futures_util::stream;
 use tokio::sync::broadcast::error::RecvError;
@@ -23,8 +24,8 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::http::internal_key::InternalKey;
 use crate::internal::gateway_desk::{BookingPulse, GatewayDesk, ShowSummary};
 use crate::internal::wire::{
-    self, CoverageRequest, InternalHoldSignal, PulseRequest, ShowChangesRequest, StopPassesRequest,
-    WaitingRequest,
+    self, CoverageRequest, InternalHoldSignal, OnsaleReply, PulseRequest, ShowChangesRequest,
+    StopPassesRequest, WaitingRequest,
 };
 use crate::store::HoldSignal;
 
@@ -85,6 +86,13 @@ pub(crate) async fn cover(
 ) -> Result<StatusCode, Problem> {
     routes.desk.replace_coverage(ask.coverage).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+pub(crate) async fn apply_onsale(
+    State(routes): State<InternalRoutes>,
+    JsonBody(ask): JsonBody<OnsaleRequest>,
+) -> Result<Json<OnsaleReply>, Problem> {
+    Ok(Json(routes.desk.apply_onsale(&ask).await?))
 }
 
 pub(crate) async fn stop_passes(

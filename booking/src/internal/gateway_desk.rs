@@ -11,6 +11,7 @@ use fairgate_base::process::warning_log::ledger_away;
 use fairgate_model::grid::picture::CellChanges;
 use fairgate_model::holds::{HeldSeat, HoldSignalState};
 use fairgate_model::ids::ShowId;
+use fairgate_model::onsale::OnsaleRequest;
 use fairgate_model::shows::Show;
 use fairgate_model::shows::document::ShowState;
 use fairgate_model::shows::patterns::ShowPatterns;
@@ -21,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Catalogue;
 use crate::cinema::CinemaCatalogue;
-use crate::internal::wire::StoppedPassNotice;
+use crate::internal::wire::{OnsaleReply, StoppedPassNotice};
 use crate::inventory::seats::{PriceTier, SeatInventory, ShowSeatFigures, ShowSeatsLeft};
 use crate::ledger::{Ledger, LedgerError};
 use crate::stopped_passes::StoppedPasses;
@@ -246,6 +247,21 @@ impl GatewayDesk {
         coverage: Vec<(String, Vec<String>)>,
     ) -> Result<(), LedgerError> {
         self.catalogue.replace_coverage(coverage).await
+    }
+
+    /// Reports what an on-sale file changes at booking, and writes it if the request says so and
+    /// there is neither a fault nor a conflict.
+    ///
+    /// # Errors
+    /// Returns an error if the ledger did not answer.
+    pub async fn apply_onsale(&self, request: &OnsaleRequest) -> Result<OnsaleReply, LedgerError> {
+        let now_ms = self.clock.now_ms();
+        let applied = self
+            .catalogue
+            .apply_onsale(request, &self.seats, now_ms)
+            .await?;
+        let (report, written) = applied;
+        Ok(OnsaleReply { report, written })
     }
 
     /// Stops passes of a room. From then on these passes open nothing new, and their holders no

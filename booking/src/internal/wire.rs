@@ -3,6 +3,7 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use fairgate_model::holds::HoldSignalState;
+use fairgate_model::onsale::OnsaleReport;
 use fairgate_pass::Holder;
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +42,17 @@ pub struct ShowsRequest {
 pub struct CoverageRequest {
     /// The rooms and the patterns of their shows.
     pub coverage: Vec<(String, Vec<String>)>,
+}
+
+/// `POST /internal/v1/onsale`: takes an
+/// [`OnsaleRequest`](fairgate_model::onsale::OnsaleRequest), and returns what the on-sale file
+/// changes at booking.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct OnsaleReply {
+    /// What is created and changed, and what stands against it.
+    pub report: OnsaleReport,
+    /// Whether everything was written.
+    pub written: bool,
 }
 
 /// A pass that no longer opens anything new.

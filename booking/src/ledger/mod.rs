@@ -7,6 +7,7 @@
 
 #[cfg(test)]
 mod contract;
+mod onsale;
 mod programme;
 mod records;
 pub(crate) mod sql;
@@ -15,6 +16,7 @@ mod stored;
 
 pub use fairgate_databases::LedgerError;
 use fairgate_model::ids::VenueId;
+pub use onsale::*;
 pub use programme::*;
 pub use records::*;
 pub use sql::Ledger;

@@ -5,7 +5,7 @@ mod arena;
 
 use fairgate_base::clock::rfc3339;
 
-use crate::onsale::{OnsaleFileCall, calls_with_plans};
+use crate::onsale::client::OnsaleUpload;
 
 /// The slug of the demo's room.
 pub const ROOM: &str = "demo";
@@ -14,12 +14,14 @@ pub const ROOM: &str = "demo";
 const DRAW_AFTER_MS: i64 = 25_000;
 const HOUR_MS: i64 = 3_600_000;
 
-/// Returns the calls that put the demo on sale at `now` (ms).
-///
-/// # Errors
-/// Returns every fault of the demo's on-sale file, as [`calls_with_plans`] does.
-pub fn calls(now: i64) -> Result<Vec<OnsaleFileCall>, Vec<String>> {
-    calls_with_plans(&onsale(now), &|_: &str| Ok(arena::document()))
+/// The name of the arena's plan in the on-sale file.
+const ARENA: &str = "arena.json";
+
+/// Returns the demo's on-sale file at `now` (ms), with its plan.
+#[must_use]
+pub fn upload(now: i64) -> OnsaleUpload {
+    let plans = [(ARENA.to_owned(), arena::document())];
+    OnsaleUpload::new(onsale(now), plans.into())
 }
 
 /// Writes the demo's on-sale file at `now` (ms), in the form that `gateway apply` reads. Its only
@@ -34,7 +36,7 @@ fn onsale(now: i64) -> String {
     format!(
         r#"[[venue]]
 id = "demo-arena"
-plan = "fairgate:arena.json"
+plan = "fairgate:{ARENA}"
 name = "Demo Arena"
 city = "Berlin"
 time_zone = "Europe/Berlin"
@@ -62,16 +64,15 @@ message = "This is a demo: nothing is really for sale, and no money moves."
 
 #[cfg(test)]
 mod tests {
+    use crate::onsale::file::OnsaleFile;
+
     #[test]
     fn the_demo_is_a_good_on_sale_file() {
-        let steps = super::calls(1_800_000_000_000).expect("good");
-        let called: Vec<_> = steps.iter().map(|step| step.what.as_str()).collect();
-        let venue = "venue \"demo-arena\"";
-        assert_eq!(called, [venue, "show \"demo-night\"", "room \"demo\""]);
-        assert!(
-            steps[0]
-                .path
-                .contains("?format=fairgate&name=Demo%20Arena&")
-        );
+        let plans = [(super::ARENA.to_owned(), super::arena::document())];
+        let text = super::onsale(1_800_000_000_000);
+        let file = OnsaleFile::from_toml(&text, &plans.into());
+        assert_eq!(file.faults, []);
+        let ids: Vec<_> = file.items.iter().map(|item| item.id.as_str()).collect();
+        assert_eq!(ids, ["demo-arena", "demo-night", "demo"]);
     }
 }

@@ -158,6 +158,11 @@ impl RoomFollower {
         self.inner.last_reading.lock().stale_for()
     }
 
+    /// Notes that booking must be told again which room covers which shows.
+    pub(crate) fn owe_coverage(&self) {
+        self.set_owes_coverage(true);
+    }
+
     fn rooms(&self) -> &RoomRegistry {
         &self.inner.rooms
     }

@@ -10,6 +10,7 @@ pub mod contract;
 mod copying;
 mod life;
 mod network_keys;
+mod onsale;
 mod records;
 mod sql;
 
@@ -18,6 +19,7 @@ use futures_util::future::BoxFuture;
 pub use fairgate_databases::LedgerError;
 pub use life::{FREEZE_AFTER_MS, LedgerFreezeOutcome, LineCopyOutcome, LineFeedEntry, RoomLife};
 pub use network_keys::{NetworkEpoch, NetworkKey, NetworkKeys};
+pub use onsale::{AppliedRoom, AppliedRoomChange, RoomsRefused};
 pub use records::{
     AuditRow, DrawRow, DrawSecret, DrawStage, JoinRow, LedgerClaimOutcome, LedgerJoinOutcome,
     LineFreeze, PassRow, PassStopCause, PlaceSelection, PublishedDraw, PublishedFreeze, ReleaseRow,

@@ -460,7 +460,7 @@ impl PromoterControls {
     }
 
     /// Adds a fault to a checked input if the input asks for a provider that is not set up here.
-    fn check_provider<T>(
+    pub(super) fn check_provider<T>(
         &self,
         challenge: Option<&str>,
         checked: Result<T, RoomInputRefusal>,
@@ -485,26 +485,22 @@ impl PromoterControls {
     }
 
     fn check_coverage(&self, id: &str, document: &RoomDocument) -> Result<(), RoomChangeRefusal> {
-        for (other, patterns) in self
-            .rooms
-            .coverage()
-            .iter()
-            .filter(|(other, _)| other != id)
-        {
-            for pattern in &document.shows {
-                if let Some(other_pattern) = patterns
-                    .iter()
-                    .find(|other_pattern| overlap(other_pattern, pattern))
-                {
-                    return Err(RoomChangeRefusal::ShowCovered {
-                        room: other.clone(),
-                        other_pattern: other_pattern.clone(),
-                        pattern: pattern.clone(),
-                    });
-                }
-            }
+        let mut coverage = self.rooms.coverage();
+        coverage.retain(|(room, _)| room != id);
+        coverage.push((id.to_owned(), document.shows.clone()));
+        let now = self.rooms.now_ms();
+        let is_closed = |room: &str| {
+            let room = self.rooms.get(room);
+            room.is_ok_and(|room| room.phase(now) == RoomPhase::Closed)
+        };
+        match first_overlap(id, &coverage, &is_closed) {
+            Some(overlap) => Err(RoomChangeRefusal::ShowCovered {
+                room: overlap.room,
+                other_pattern: overlap.other_pattern,
+                pattern: overlap.pattern,
+            }),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     pub(super) fn audit_entry(&self, action: &'static str, detail: Value) -> RoomAuditEntry {
@@ -517,10 +513,44 @@ impl PromoterControls {
     }
 }
 
+/// Two patterns that may name the same show.
+pub(super) struct PatternOverlap {
+    /// The slug of the other room.
+    pub room: String,
+    /// The other room's pattern.
+    pub other_pattern: String,
+    /// The room's own pattern.
+    pub pattern: String,
+}
+
+/// Returns the first pattern of a room that may name a show of another room. Closed rooms sell
+/// nothing any more, so their shows may be named by a new room.
+pub(super) fn first_overlap(
+    id: &str,
+    coverage: &[(String, Vec<String>)],
+    is_closed: &dyn Fn(&str) -> bool,
+) -> Option<PatternOverlap> {
+    let own = coverage.iter().find(|(room, _)| room == id);
+    let (_, own) = own.filter(|_| !is_closed(id))?;
+    let others = coverage.iter().filter(|(room, _)| room != id);
+    others
+        .filter(|(room, _)| !is_closed(room))
+        .find_map(|(room, patterns)| {
+            own.iter().find_map(|pattern| {
+                let other = patterns.iter().find(|other| overlap(other, pattern))?;
+                Some(PatternOverlap {
+                    room: room.clone(),
+                    other_pattern: other.clone(),
+                    pattern: pattern.clone(),
+                })
+            })
+        })
+}
+
 /// Refuses times that would move a room back to an earlier phase, because a room goes through each
 /// phase only once. A time that has passed may be replaced by another time that has passed, so that
 /// a file with times relative to now can be applied again.
-fn refuse_going_back(
+pub(super) fn refuse_going_back(
     before: &RoomDocument,
     after: &RoomDocument,
     phase: RoomPhase,

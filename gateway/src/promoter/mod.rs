@@ -5,6 +5,7 @@ mod controls;
 mod forecast;
 pub mod http;
 mod networks;
+pub mod onsale;
 mod report;
 mod revoke;
 mod shown;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fairgate_base::clock::{Clock, rfc3339};
 use fairgate_pass::Keyring;
 use fairgate_rules::naming::overlap;
-use fairgate_rules::phase::RoomFacts;
+use fairgate_rules::phase::{RoomFacts, RoomPhase};
 use fairgate_rules::room_document::RoomDocument;
 use rand::Rng;
 use tokio::sync::{mpsc, watch};
@@ -137,10 +137,15 @@ impl RoomRegistry {
         self.inner.rooms.read().values().map(Room::edition).sum()
     }
 
-    /// Returns all rooms except the built-in one, each with its show patterns.
+    /// Returns all rooms except the built-in one, each with its show patterns. Closed rooms come
+    /// last, because another room may name their shows now, and the first room that names a show
+    /// sells it.
     #[must_use]
     pub fn coverage(&self) -> Vec<(String, Vec<String>)> {
-        self.all()
+        let now = self.now_ms();
+        let mut rooms = self.all();
+        rooms.sort_by_key(|room| room.phase(now) == RoomPhase::Closed);
+        rooms
             .iter()
             .filter(|room| !room.is_everyday())
             .map(|room| (room.id().to_owned(), room.row().document.shows.clone()))

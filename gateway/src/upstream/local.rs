@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use booking::app::{Booking, BookingSetup};
 use booking::store::SEATS_SILENT;
 use fairgate_model::grid::picture::CellChanges;
+use fairgate_model::onsale::OnsaleRequest;
 use fairgate_pass::Holder;
 use tokio::sync::broadcast;
 use tokio::task::JoinSet;
@@ -15,7 +16,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::{
     BookingCondition, BookingCore, BookingDependencies, BookingFailure, BookingPulse,
-    BookingSeatSnapshot, HoldSignal, ShowSummary, StoppedPassNotice,
+    BookingSeatSnapshot, HoldSignal, OnsaleReply, ShowSummary, StoppedPassNotice,
 };
 
 /// How many signals wait for a slow reader before the oldest are dropped.
@@ -105,6 +106,10 @@ impl BookingCore for EmbeddedBooking {
         coverage: Vec<(String, Vec<String>)>,
     ) -> Result<(), BookingFailure> {
         Ok(self.booking.gateways().replace_coverage(coverage).await?)
+    }
+
+    async fn apply_onsale(&self, request: &OnsaleRequest) -> Result<OnsaleReply, BookingFailure> {
+        Ok(self.booking.gateways().apply_onsale(request).await?)
     }
 
     async fn stop_passes(

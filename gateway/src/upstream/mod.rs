@@ -17,7 +17,9 @@ use axum::http::StatusCode;
 pub use booking::config::PaymentSettings;
 pub use booking::http::route_kinds::{RouteKind, route_kind};
 pub use booking::internal::gateway_desk::{BookingCondition, BookingPulse, ShowSummary};
-pub use booking::internal::wire::{InternalHoldSignal as HoldSignal, StoppedPassNotice};
+pub use booking::internal::wire::{
+    InternalHoldSignal as HoldSignal, OnsaleReply, StoppedPassNotice,
+};
 pub use booking::inventory::seats::{CategorySeatsLeft, PriceTier, ShowSeatsLeft};
 use bytes::Bytes;
 use fairgate_base::clock::Clock;
@@ -26,6 +28,7 @@ use fairgate_base::http::keys::RoleKeys;
 use fairgate_base::retry::BackgroundError;
 use fairgate_databases::{Installation, LedgerError};
 use fairgate_model::grid::picture::CellChanges;
+use fairgate_model::onsale::OnsaleRequest;
 use fairgate_pass::{Holder, Keyring};
 use utoipa_axum::router::OpenApiRouter;
 
@@ -132,6 +135,10 @@ pub trait BookingCore: Send + Sync + 'static {
         &self,
         coverage: Vec<(String, Vec<String>)>,
     ) -> Result<(), BookingFailure>;
+    /// Reports what an on-sale file changes at booking, and writes it if the request says so and
+    /// there is neither a fault nor a conflict. Everything is written in one transaction, together
+    /// with the list of rooms.
+    async fn apply_onsale(&self, request: &OnsaleRequest) -> Result<OnsaleReply, BookingFailure>;
     /// Tells booking that these passes of a room can no longer be used for anything new. Calling
     /// again is harmless.
     async fn stop_passes(

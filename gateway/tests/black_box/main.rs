@@ -3,6 +3,7 @@
 //! program, so that the harness is linked once.
 
 mod apart;
+mod applying;
 mod axe;
 mod bad_input;
 mod bad_place;

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use fairgate_model::grid::picture::CellChanges;
+use fairgate_model::onsale::OnsaleRequest;
 use fairgate_pass::Holder;
 use gateway::upstream::{
     BookingCondition, BookingCore, BookingFailure, BookingPulse, BookingSeatSnapshot, HoldSignal,
-    ShowSummary, StoppedPassNotice,
+    OnsaleReply, ShowSummary, StoppedPassNotice,
 };
 use tokio::sync::broadcast;
 use utoipa_axum::router::OpenApiRouter;
@@ -118,6 +119,10 @@ impl BookingCore for Bare {
     ) -> Result<(), BookingFailure> {
         self.state.lock().coverage = coverage;
         Ok(())
+    }
+
+    async fn apply_onsale(&self, _request: &OnsaleRequest) -> Result<OnsaleReply, BookingFailure> {
+        Ok(OnsaleReply::default())
     }
 
     async fn stop_passes(

@@ -8,6 +8,7 @@ mod exchanging;
 mod free;
 mod keeping;
 mod late;
+mod onsale;
 mod paying;
 mod pinning;
 mod programming;
@@ -67,6 +68,7 @@ const OTHER_DATA: &[&[Case]] = &[
     auditing::CASES,
     calling::CASES,
     keeping::CASES,
+    onsale::CASES,
     pinning::CASES,
     pruning::CASES,
     programming::CASES,
@@ -326,6 +328,9 @@ mod tests {
     /// The migrations before the one that gave numbers to terms.
     const BEFORE_TERMS: &[Migration] = MIGRATIONS.split_at(13).0;
 
+    /// The migrations before the one that decided which stored shows are walk-ins.
+    const BEFORE_WALK_INS: &[Migration] = MIGRATIONS.split_at(20).0;
+
     #[tokio::test(flavor = "multi_thread")]
     async fn the_ledger_in_one_file_keeps_the_contract() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -353,6 +358,42 @@ mod tests {
         filled.await.expect("the old rows are written");
         let ledger = Ledger::open(installation).await.expect("migrated");
         upgrading::check_old_orders(ledger).await;
+    }
+
+    #[tokio::test]
+    async fn an_old_ledger_file_goes_on_selling_what_everyday_sold() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let writer = SqliteDatabase::open(&folder.path().join("ledger.db")).expect("a file");
+        let installation = Installation::File(writer.clone());
+        let migrated = installation.migrate("booking", BEFORE_WALK_INS).await;
+        migrated.expect("the old tables are created");
+        let filling = onsale::filling(|bytes| format!("X'{}'", hex::encode(bytes)));
+        let filled = writer.write(move |tx| tx.execute_batch(&filling).map_err(LedgerError::from));
+        filled.await.expect("the old rows are written");
+        let ledger = Ledger::open(installation).await.expect("migrated");
+        onsale::check_old_shows(ledger).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn an_old_postgresql_ledger_goes_on_selling_what_everyday_sold() {
+        if must_skip("walk-ins of an old ledger in PostgreSQL") {
+            return;
+        }
+        let server = PostgresServer::options().without_fsync().start().await;
+        let server = server.expect("PostgreSQL starts");
+        let database = PostgresDatabase::connect(&server.url())
+            .await
+            .expect("it answers");
+        let installation = Installation::Server(database);
+        let migrated = installation.migrate("booking", BEFORE_WALK_INS).await;
+        migrated.expect("the old tables are created");
+        let filling = onsale::filling(|bytes| format!("'\\x{}'::bytea", hex::encode(bytes)));
+        server
+            .query(&filling)
+            .await
+            .expect("the old rows are written");
+        let ledger = Ledger::open(installation).await.expect("migrated");
+        onsale::check_old_shows(ledger).await;
     }
 
     #[tokio::test(flavor = "multi_thread")]

@@ -242,7 +242,7 @@ fn stored(row: &SqlRow) -> Result<StoredShow> {
     })
 }
 
-async fn put_show(
+pub(super) async fn put_show(
     tx: &SqlTransaction,
     show: &StoredShow,
     check: Option<&Mutex<UnchangedSeatCheck>>,
@@ -337,7 +337,10 @@ async fn open_departure(
     stored(&tx.query_one(&find, &[&id]).await?)
 }
 
-async fn put_coverage(tx: &SqlTransaction, coverage: &[(String, Vec<String>)]) -> Result<()> {
+pub(super) async fn put_coverage(
+    tx: &SqlTransaction,
+    coverage: &[(String, Vec<String>)],
+) -> Result<()> {
     let (rooms, patterns): (Vec<&str>, Vec<&str>) = coverage
         .iter()
         .flat_map(|(room, patterns)| {
@@ -396,7 +399,11 @@ pub(super) async fn put_plan(
 }
 
 /// Replaces the location of a venue. The caller must have called [`lock_catalogue`].
-async fn put_location(tx: &SqlTransaction, venue: &str, location: &VenueLocation) -> Result<()> {
+pub(super) async fn put_location(
+    tx: &SqlTransaction,
+    venue: &str,
+    location: &VenueLocation,
+) -> Result<()> {
     let sql = "SELECT venue, name, city, address, time_zone FROM venue_locations WHERE venue = $1";
     let known = tx.first(sql, &[&venue]).await?;
     let known = known.as_ref().map(located_venue).transpose()?;

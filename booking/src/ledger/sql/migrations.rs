@@ -81,4 +81,11 @@ UPDATE shows SET document = document || '{"walk_in": true}'::jsonb WHERE departu
 UPDATE catalogue_version SET version = version + 1;
 "#,
     ),
+    Migration::of_both(
+        "
+CREATE TABLE applied_entries (
+    kind TEXT NOT NULL, id TEXT NOT NULL, document TEXT NOT NULL, PRIMARY KEY (kind, id)
+);
+",
+    ),
 ];

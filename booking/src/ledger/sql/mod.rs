@@ -21,6 +21,7 @@ mod keyed;
 mod late;
 mod late_rows;
 mod migrations;
+mod onsale;
 mod order_changes;
 mod order_history;
 mod order_step;

@@ -12,9 +12,9 @@ use futures_util::future::join_all;
 use serde_json::json;
 
 use super::{
-    DrawSecret, JoinRow, LedgerClaimOutcome, LedgerFreezeOutcome, LedgerJoinOutcome, LineFreeze,
-    NetworkKeys, PassRow, PublishedDraw, PublishedFreeze, ReleaseRow, RoomAuditEntry,
-    RoomChangeOutcome, RoomLedger, RoomRow, RoomSample,
+    AppliedRoom, AppliedRoomChange, DrawSecret, JoinRow, LedgerClaimOutcome, LedgerFreezeOutcome,
+    LedgerJoinOutcome, LineFreeze, NetworkKeys, PassRow, PublishedDraw, PublishedFreeze,
+    ReleaseRow, RoomAuditEntry, RoomChangeOutcome, RoomLedger, RoomRow, RoomSample, RoomsRefused,
 };
 
 fn entry(action: &'static str) -> RoomAuditEntry {
@@ -74,6 +74,7 @@ const OPENED_ONCE: &[Case] = contract_cases![|twice| (&twice.ledger);
 ];
 const OPENED_TWICE: &[Case] = contract_cases![|twice| (&twice.ledger, &twice.reopened);
     rooms_change_by_compare_and_set,
+    the_rooms_of_a_file_are_written_all_or_none,
     a_line_reads_back_as_it_was_written,
     a_draw_is_written_once_and_in_order,
     finished_visitors_and_their_cursor_stay,
@@ -96,6 +97,51 @@ pub async fn suite(open: impl AsyncFn() -> RoomLedger) {
         reopened: open().await,
     })
     .await;
+}
+
+async fn the_rooms_of_a_file_are_written_all_or_none(ledger: &RoomLedger, reopened: &RoomLedger) {
+    let file = |row: RoomRow, change| AppliedRoom {
+        row,
+        change,
+        applied: json!({"per_s": 1}).to_string(),
+    };
+    let create = || AppliedRoomChange::Create(entry("room_created"));
+    let (one, two) = (room("file-1"), room("file-2"));
+    let both = vec![file(one.clone(), create()), file(two, create())];
+    ledger.apply_rooms(both).await.expect("written");
+    assert!(reopened.room("file-2").await.expect("readable").is_some());
+    let mut applied = reopened.applied_rooms().await.expect("readable");
+    applied.retain(|(room, _)| room.starts_with("file-"));
+    assert_eq!(applied.len(), 2);
+    // The second room has another version by now, so the first one stays as it is, too.
+    let replace = || AppliedRoomChange::Replace {
+        entry: entry("room_replaced"),
+        before_joins: false,
+    };
+    let later = |row: RoomRow, version: u64| RoomRow {
+        document: RoomDocument {
+            title: "Later".into(),
+            ..row.document.clone()
+        },
+        version,
+        ..row
+    };
+    let stale = vec![
+        file(later(one.clone(), 2), replace()),
+        file(later(room("file-2"), 9), replace()),
+    ];
+    let refused = ledger.apply_rooms(stale).await;
+    assert!(matches!(refused, Err(RoomsRefused::ChangedMeanwhile)));
+    let stored = reopened.room("file-1").await.expect("readable");
+    assert_eq!(
+        stored.expect("it exists").document.title,
+        one.document.title
+    );
+    let good = vec![file(later(one, 2), replace())];
+    ledger.apply_rooms(good).await.expect("written");
+    let stored = reopened.room("file-1").await.expect("readable");
+    let stored = stored.expect("it exists");
+    assert_eq!((stored.version, &*stored.document.title), (2, "Later"));
 }
 
 async fn rooms_change_by_compare_and_set(ledger: &RoomLedger, reopened: &RoomLedger) {

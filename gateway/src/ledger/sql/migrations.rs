@@ -120,4 +120,7 @@ CREATE INDEX gw_passes_stopped ON gw_passes (room, stop_seq) WHERE stop_seq IS N
 ALTER TABLE gw_rooms ADD COLUMN stop_seq BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE gw_rooms ADD COLUMN revoked BIGINT NOT NULL DEFAULT 0;
 "),
+    Migration::of_both("
+CREATE TABLE gw_applied_rooms (room TEXT PRIMARY KEY, document TEXT NOT NULL);
+"),
 ];

@@ -18,6 +18,7 @@ mod joins;
 mod lives;
 mod migrations;
 mod notes;
+mod onsale;
 mod passes;
 mod queue;
 mod rooms;

@@ -21,6 +21,7 @@ use booking::internal::wire::{
 use fairgate_base::config::SecretSetting;
 use fairgate_model::grid::picture::CellChanges;
 use fairgate_model::ids::ShowId;
+use fairgate_model::onsale::OnsaleRequest;
 use fairgate_model::shows::coverage::RoomCoverage;
 use fairgate_pass::Holder;
 use reqwest::{Method, StatusCode, Url};
@@ -30,7 +31,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::{
     BookingCondition, BookingCore, BookingFailure, BookingPulse, BookingSeatSnapshot, HoldSignal,
-    ShowSummary, StoppedPassNotice,
+    OnsaleReply, ShowSummary, StoppedPassNotice,
 };
 use edition::KnownShowsEdition;
 use pool::{BookingNodePool, BookingNodeStatus, read_json};
@@ -42,6 +43,8 @@ const SIGNALS_MAX: usize = 4_096;
 const ASK_MAX: Duration = Duration::from_secs(2);
 /// How long a snapshot of a whole show may take.
 const SNAPSHOT_MAX: Duration = Duration::from_secs(5);
+/// How long booking may take to compare or write an on-sale file with its seating plans.
+const ONSALE_MAX: Duration = Duration::from_secs(60);
 /// How long booking may wait for a change of a quiet show before it answers.
 const CHANGES_WAIT: Duration = Duration::from_secs(2);
 
@@ -211,6 +214,21 @@ impl BookingCore for RemoteBooking {
             );
         }
         Ok(())
+    }
+
+    async fn apply_onsale(&self, request: &OnsaleRequest) -> Result<OnsaleReply, BookingFailure> {
+        let with = |call: reqwest::RequestBuilder| call.timeout(ONSALE_MAX).json(request);
+        let answer = self
+            .pool()
+            .request_any(None, Method::POST, "/onsale", with)
+            .await?;
+        let reply: OnsaleReply = read_json(answer).await?;
+        if reply.written {
+            let coverage = request.coverage.clone();
+            self.shared.coverage.write().take_sent(coverage);
+            self.shared.set_owed_coverage(None);
+        }
+        Ok(reply)
     }
 
     async fn stop_passes(

@@ -1,0 +1,207 @@
+//! Applies booking's part of an on-sale file. Every venue and show is compared with what is in
+//! force and with what the file said when it was last applied. If there is a fault or a conflict,
+//! nothing is written; otherwise everything is written in one transaction.
+
+mod shows;
+mod venues;
+mod warnings;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use fairgate_databases::LedgerError;
+use fairgate_model::ids::{ShowId, VenueId};
+use fairgate_model::onsale::merge::Fields;
+use fairgate_model::onsale::{OnsaleItem, OnsaleKind, OnsaleReport, OnsaleRequest};
+use fairgate_model::plans::pinned::SeatingPlan;
+use fairgate_model::shows::document::ShowDocument;
+use serde_json::Value;
+
+use super::Catalogue;
+use crate::inventory::seats::SeatInventory;
+use crate::ledger::{
+    AppliedEntry, NewOnsale, OnsaleRefused, OnsaleShowWrite, OnsaleVenueWrite, UnchangedSeatCheck,
+};
+
+/// How often a file is compared again if the catalogue changes in between.
+const TRIES_MAX: u32 = 5;
+
+/// A venue of the file after it was compared.
+struct ComparedVenue {
+    /// The plan that shows of the file are checked against.
+    plan: Arc<SeatingPlan>,
+    /// Whether the apply writes this plan.
+    is_new_plan: bool,
+}
+
+/// What the comparison has found so far.
+#[derive(Default)]
+struct Comparison {
+    report: OnsaleReport,
+    venues: HashMap<VenueId, ComparedVenue>,
+    venue_writes: Vec<OnsaleVenueWrite>,
+    show_writes: Vec<OnsaleShowWrite>,
+    /// The checks of the shows in `show_writes`, in the same order.
+    checks: Vec<Option<UnchangedSeatCheck>>,
+    /// The entries that are not the same as when the file was last applied.
+    applied: Vec<AppliedEntry>,
+    /// All shows of the file, as they will be.
+    shows: Vec<(ShowId, ShowDocument)>,
+}
+
+impl Comparison {
+    fn writes_nothing(&self) -> bool {
+        self.venue_writes.is_empty() && self.show_writes.is_empty() && self.applied.is_empty()
+    }
+
+    /// Keeps an entry of the file for the next apply, unless it is the same as the last time.
+    fn keep_entry(&mut self, item: &OnsaleItem, applied: Option<&Fields>, file: &Fields) {
+        if applied != Some(file) {
+            self.applied.push(AppliedEntry {
+                kind: item.kind.as_str().to_owned(),
+                id: item.id.clone(),
+                document: Value::Object(file.clone()).to_string(),
+            });
+        }
+    }
+}
+
+/// The entries of on-sale files as they were last applied.
+struct AppliedEntries(HashMap<(String, String), Fields>);
+
+impl AppliedEntries {
+    fn of(&self, item: &OnsaleItem) -> Option<&Fields> {
+        let key = (item.kind.as_str().to_owned(), item.id.clone());
+        self.0.get(&key)
+    }
+}
+
+impl Catalogue {
+    /// Reports what an on-sale file changes. If `request.write` is set and there is neither a fault
+    /// nor a conflict, also writes it, and returns true.
+    ///
+    /// # Errors
+    /// Fails if the ledger did not answer, or if somebody kept changing the catalogue.
+    pub async fn apply_onsale(
+        &self,
+        request: &OnsaleRequest,
+        seats: &SeatInventory,
+        now_ms: i64,
+    ) -> Result<(OnsaleReport, bool), LedgerError> {
+        for _ in 0..TRIES_MAX {
+            self.refresh_catalogue().await?;
+            let version = self.read_version().await;
+            let mut compared = self.compare_onsale(request, seats).await?;
+            self.add_warnings(request, &mut compared, now_ms).await?;
+            if !request.write || !compared.report.is_applicable() {
+                return Ok((compared.report, false));
+            }
+            if compared.writes_nothing() && request.coverage == self.coverage() {
+                return Ok((compared.report, true));
+            }
+            match self.write_onsale(version, request, compared, now_ms).await {
+                Ok(report) => {
+                    for show in &request.shows {
+                        self.reopen_changed(&show.id, seats).await?;
+                    }
+                    return Ok((report, true));
+                }
+                // The next try finds the reason, and reports it as a fault.
+                Err(OnsaleRefused::ChangedMeanwhile | OnsaleRefused::Show(..)) => {}
+                Err(OnsaleRefused::Ledger(error)) => return Err(error),
+            }
+        }
+        Err(LedgerError::Unavailable(
+            "somebody kept changing venues and shows".to_owned(),
+        ))
+    }
+
+    async fn compare_onsale(
+        &self,
+        request: &OnsaleRequest,
+        seats: &SeatInventory,
+    ) -> Result<Comparison, LedgerError> {
+        let entries = self.ledger.applied_entries().await?.into_iter();
+        let applied = entries.filter_map(|entry| {
+            let fields = serde_json::from_str(&entry.document).ok()?;
+            Some(((entry.kind, entry.id), fields))
+        });
+        let applied = AppliedEntries(applied.collect());
+        let mut compared = Comparison::default();
+        for venue in &request.venues {
+            let item = item_of(OnsaleKind::Venue, &venue.id);
+            let before = applied.of(&item);
+            self.compare_venue((&item, venue), before, &mut compared)
+                .await?;
+        }
+        for show in &request.shows {
+            let item = item_of(OnsaleKind::Show, &show.id);
+            let before = applied.of(&item);
+            self.compare_show((&item, show), before, seats, &mut compared)
+                .await?;
+        }
+        Ok(compared)
+    }
+
+    async fn write_onsale(
+        &self,
+        compared_with: u64,
+        request: &OnsaleRequest,
+        compared: Comparison,
+        now_ms: i64,
+    ) -> Result<OnsaleReport, OnsaleRefused> {
+        let onsale = NewOnsale {
+            compared_with,
+            coverage: request.coverage.clone(),
+            venues: compared.venue_writes,
+            shows: compared.show_writes,
+            applied: compared.applied,
+        };
+        let mut version = self.shared.version.lock().await;
+        self.ledger
+            .apply_onsale(onsale, compared.checks, now_ms)
+            .await?;
+        self.reload(&mut version).await?;
+        Ok(compared.report)
+    }
+
+    /// Opens a show's seats again if its picture in the store was made from another plan or other
+    /// prices.
+    async fn reopen_changed(&self, show: &str, seats: &SeatInventory) -> Result<(), LedgerError> {
+        let Some(show) = self.find_show(show) else {
+            return Ok(());
+        };
+        let stored = seats.store.edition(&show.id).await;
+        if !matches!(stored, Ok(Some(edition)) if edition != show.edition()) {
+            return Ok(());
+        }
+        if let Err(busy) = seats.reopen(&show).await? {
+            tracing::info!(show = %show.id, %busy, "the show's picture is replaced once its baskets are gone");
+        }
+        Ok(())
+    }
+}
+
+fn item_of(kind: OnsaleKind, id: &str) -> OnsaleItem {
+    let id = id.to_owned();
+    OnsaleItem { kind, id }
+}
+
+fn corrupt(error: serde_json::Error) -> LedgerError {
+    LedgerError::Corrupt(error.to_string())
+}
+
+/// Returns the value of a field, or reports its fault.
+fn value_or_fault<T, E: std::fmt::Display>(
+    read: Result<T, E>,
+    (item, field): (&OnsaleItem, &str),
+    report: &mut OnsaleReport,
+) -> Option<T> {
+    match read {
+        Ok(value) => Some(value),
+        Err(error) => {
+            report.add_fault(item, field, "invalid_field", error.to_string());
+            None
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Compares the shows of an on-sale file with those in force.
+
+use std::sync::Arc;
+
+use fairgate_databases::LedgerError;
+use fairgate_model::ids::ShowId;
+use fairgate_model::onsale::merge::{Fields, merge_fields};
+use fairgate_model::onsale::{OnsaleItem, OnsaleReport, OnsaleShow};
+use fairgate_model::plans::pinned::SeatingPlan;
+use fairgate_model::shows::Show;
+use fairgate_model::shows::document::{ShowDocument, check_show_document};
+use fairgate_model::shows::terms::UNNUMBERED;
+use serde_json::Value;
+
+use super::{Comparison, corrupt, value_or_fault};
+use crate::catalogue::Catalogue;
+use crate::catalogue::put::{ShowPutRefusal, check_present};
+use crate::inventory::seats::SeatInventory;
+use crate::ledger::{OnsaleShowWrite, StoredShow, UnchangedSeatCheck};
+
+/// The plan that a show of the file will pin.
+struct PlanChoice {
+    plan: Arc<SeatingPlan>,
+    /// Whether it is its venue's newest plan when the file is written.
+    is_newest: bool,
+}
+
+impl Catalogue {
+    pub(super) async fn compare_show(
+        &self,
+        (item, show): (&OnsaleItem, &OnsaleShow),
+        applied: Option<&Fields>,
+        seats: &SeatInventory,
+        compared: &mut Comparison,
+    ) -> Result<(), LedgerError> {
+        let read = show.id.parse::<ShowId>();
+        let Some(id) = value_or_fault(read, (item, "id"), &mut compared.report) else {
+            return Ok(());
+        };
+        let file = fields_of(&show.document)?;
+        compared.keep_entry(item, applied, &file);
+        let present = self.show(&id);
+        let report = &mut compared.report;
+        let document = match present.as_deref() {
+            None => {
+                report.create.push(item.clone());
+                show.document.clone()
+            }
+            Some(present) => merged_document(item, applied, present, &file, report)?,
+        };
+        compared.shows.push((id.clone(), document.clone()));
+        let of_file = compared.venues.get(&document.venue);
+        let of_file = of_file.map(|venue| (Arc::clone(&venue.plan), venue.is_new_plan));
+        let choice = self
+            .plan_for(&document, present.as_deref(), of_file)
+            .await?;
+        let report = &mut compared.report;
+        let Some(choice) = choice else {
+            let detail = format!("there is no venue \"{}\"", document.venue);
+            report.add_fault(item, "venue", "invalid_field", detail);
+            return Ok(());
+        };
+        let held = seats.held_seats(self, &id).await;
+        let checked = self.check_fits(&document, present.as_deref(), &choice.plan, &held);
+        let check = match checked {
+            Ok(check) => check,
+            Err(refused) => {
+                add_refusal(refused, item, report);
+                return Ok(());
+            }
+        };
+        let is_same = present.is_some_and(|present| {
+            present.document == document && present.plan.version == choice.plan.version
+        });
+        if !is_same {
+            compared.checks.push(check);
+            compared.show_writes.push(OnsaleShowWrite {
+                show: unnumbered(id, document, choice.plan.version),
+                pins_newest_plan: choice.is_newest,
+            });
+        }
+        Ok(())
+    }
+
+    /// Checks a show's document against its plan and against the show in force. Returns the check
+    /// that the ledger runs on the sold seats, if there is one.
+    fn check_fits(
+        &self,
+        document: &ShowDocument,
+        present: Option<&Show>,
+        plan: &Arc<SeatingPlan>,
+        held: &[u32],
+    ) -> Result<Option<UnchangedSeatCheck>, ShowPutRefusal> {
+        let rules = self.rules(document.currency);
+        check_show_document(document, &plan.map, rules).map_err(ShowPutRefusal::Invalid)?;
+        match present {
+            Some(present) => check_present(present, document, plan, held),
+            None => Ok(None),
+        }
+    }
+
+    /// Chooses the plan that a show of the file will pin. A show keeps its plan unless the file puts
+    /// it into another venue or changes its venue's plan. `of_file` is the plan of its venue in the
+    /// file, and whether the apply writes this plan.
+    async fn plan_for(
+        &self,
+        document: &ShowDocument,
+        present: Option<&Show>,
+        of_file: Option<(Arc<SeatingPlan>, bool)>,
+    ) -> Result<Option<PlanChoice>, LedgerError> {
+        let is_new_plan = of_file.as_ref().is_some_and(|(_, is_new)| *is_new);
+        if let Some(present) = present
+            && present.document.venue == document.venue
+            && !is_new_plan
+        {
+            let plan = Arc::clone(&present.plan);
+            let is_newest = false;
+            return Ok(Some(PlanChoice { plan, is_newest }));
+        }
+        let newest = match of_file {
+            Some((plan, _)) => Some(plan),
+            None => self.newest_plan(&document.venue).await?,
+        };
+        let is_newest = true;
+        Ok(newest.map(|plan| PlanChoice { plan, is_newest }))
+    }
+}
+
+/// Returns a show as the ledger takes it. The ledger numbers its terms.
+fn unnumbered(id: ShowId, document: ShowDocument, plan_version: u32) -> StoredShow {
+    StoredShow {
+        id,
+        document,
+        plan_version,
+        run: None,
+        fate: None,
+        terms: UNNUMBERED,
+    }
+}
+
+fn fields_of(document: &ShowDocument) -> Result<Fields, LedgerError> {
+    match serde_json::to_value(document).map_err(corrupt)? {
+        Value::Object(fields) => Ok(fields),
+        _ => Err(LedgerError::Corrupt(
+            "a show's document is no object".into(),
+        )),
+    }
+}
+
+/// Returns the document that a known show will have.
+fn merged_document(
+    item: &OnsaleItem,
+    applied: Option<&Fields>,
+    present: &Show,
+    file: &Fields,
+    report: &mut OnsaleReport,
+) -> Result<ShowDocument, LedgerError> {
+    let live = fields_of(&present.document)?;
+    let before = match applied {
+        Some(applied) => Some(applied.clone()),
+        None => before_any_file(present, &live),
+    };
+    let merged = merge_fields(item, before.as_ref(), &live, file, report);
+    serde_json::from_value(Value::Object(merged)).map_err(corrupt)
+}
+
+/// Stands in for the file of a show that was never applied from one. It is what is in force, and
+/// `None` means the same. If the show was postponed, nobody knows what its file says about the date.
+fn before_any_file(present: &Show, live: &Fields) -> Option<Fields> {
+    present.fate?;
+    let mut fields = live.clone();
+    fields.remove("starts_at");
+    Some(fields)
+}
+
+/// Reports why a show cannot change in this way.
+fn add_refusal(refused: ShowPutRefusal, item: &OnsaleItem, report: &mut OnsaleReport) {
+    match refused {
+        ShowPutRefusal::Invalid(faults) => {
+            for fault in faults {
+                report.add_fault(item, &fault.field, fault.code, fault.detail);
+            }
+        }
+        ShowPutRefusal::PlanInUse(labels) => {
+            let detail = format!(
+                "the plan would move, drop or rename seats that are held or sold: {}",
+                labels.join(", ")
+            );
+            report.add_fault(item, "venue", "plan_in_use", detail);
+        }
+        refused @ ShowPutRefusal::CurrencyInUse(_) => {
+            report.add_fault(item, "currency", "currency_in_use", refused.to_string());
+        }
+        refused @ (ShowPutRefusal::NoVenue(_) | ShowPutRefusal::Ledger(_)) => {
+            report.add_fault(item, "", "invalid_field", refused.to_string());
+        }
+    }
+}

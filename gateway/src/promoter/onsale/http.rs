@@ -1,0 +1,178 @@
+//! `POST /v1/promoter/apply`.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use fairgate_base::http::keys::PromoterCaller;
+use fairgate_base::http::{BodyBytes, Problem, ProblemCode, QueryParams, parse_json};
+use fairgate_model::counted::counted;
+use fairgate_model::onsale::OnsaleReport;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::OnsaleFailure;
+use crate::onsale::file::{OnsaleFile, PlanFiles};
+use crate::promoter::PromoterControls;
+
+/// `?preview=`
+#[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ApplyQuery {
+    /// `true` only reports what the file would change.
+    preview: bool,
+}
+
+/// An on-sale file as JSON: either its text in `onsale`, or its tables.
+#[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
+#[schema(as = Onsale)]
+pub(crate) struct ApplyInput {
+    /// The file's text, in TOML.
+    onsale: Option<String>,
+    /// The seating plans that venues name, by the names in the file. A plan in JSON may be sent as
+    /// text or as a document.
+    #[serde(default)]
+    #[schema(value_type = Object)]
+    plans: BTreeMap<String, Value>,
+    /// Without `onsale`: the tables `venue`, `show` and `room`, each a list.
+    #[serde(flatten)]
+    #[schema(value_type = Object)]
+    tables: Map<String, Value>,
+}
+
+/// Apply an on-sale file in one step
+#[utoipa::path(post, path = "/v1/promoter/apply", tag = "promoter", params(ApplyQuery),
+    request_body(content((ApplyInput = "application/json"), (String = "application/toml"))),
+    responses((status = 200, body = OnsaleReport), (status = 409, description = "onsale_conflict: nothing was applied"),
+        (status = 422, description = "onsale_invalid: nothing was applied")))]
+pub(crate) async fn apply(
+    State(promoter): State<PromoterControls>,
+    QueryParams(query): QueryParams<ApplyQuery>,
+    _: PromoterCaller,
+    headers: HeaderMap,
+    BodyBytes(body): BodyBytes,
+) -> Result<Json<OnsaleReport>, Problem> {
+    let file = read_file(&headers, &body)?;
+    // The apply runs in a task of its own. If the promoter hangs up in the middle, it still ends.
+    let applying = tokio::spawn(async move { promoter.apply_onsale(&file, query.preview).await });
+    let report = applying.await.map_err(|error| {
+        tracing::error!(%error, "applying an on-sale file failed");
+        Problem::new(
+            ProblemCode::Internal,
+            "The on-sale file could not be applied as a whole. Apply it again.",
+        )
+    })??;
+    if query.preview || report.is_applicable() {
+        return Ok(Json(report));
+    }
+    Err(not_applied(&report))
+}
+
+/// Reads the file from a body of JSON or TOML. No TOML file begins with a brace.
+fn read_file(headers: &HeaderMap, body: &[u8]) -> Result<OnsaleFile, Problem> {
+    let media_type = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.split(';').next())
+        .map(|value| value.trim().to_ascii_lowercase());
+    let looks_like_json = body.trim_ascii_start().starts_with(b"{");
+    match media_type.as_deref() {
+        Some("application/json") => read_json_file(body),
+        None if looks_like_json => read_json_file(body),
+        None | Some("application/toml" | "text/plain" | "text/toml") if !looks_like_json => {
+            let text = std::str::from_utf8(body).map_err(|_| {
+                Problem::invalid_field(
+                    "(the whole body)",
+                    "The on-sale file is not text in UTF-8. Nothing was applied.",
+                )
+            })?;
+            Ok(OnsaleFile::from_toml(text, &PlanFiles::new()))
+        }
+        _ => Err(Problem::new(
+            ProblemCode::UnsupportedMediaType,
+            "Send the on-sale file as application/toml, or as application/json. Nothing was applied.",
+        )),
+    }
+}
+
+fn read_json_file(body: &[u8]) -> Result<OnsaleFile, Problem> {
+    let input: ApplyInput = parse_json(body)?;
+    let text_of = |plan: Value| match plan {
+        Value::String(text) => text,
+        document => document.to_string(),
+    };
+    let plans = input.plans.into_iter();
+    let plans: PlanFiles = plans.map(|(name, plan)| (name, text_of(plan))).collect();
+    match input.onsale {
+        Some(text) if input.tables.is_empty() => Ok(OnsaleFile::from_toml(&text, &plans)),
+        Some(_) => Err(Problem::invalid_field(
+            "onsale",
+            "onsale: send either the file's text or its tables. Nothing was applied.",
+        )),
+        None => Ok(OnsaleFile::from_json(input.tables, &plans)),
+    }
+}
+
+/// Builds the problem of a file with faults or conflicts.
+fn not_applied(report: &OnsaleReport) -> Problem {
+    let first = report.faults.first().map(|fault| {
+        let item = fault.item.as_ref();
+        let item = item.map(|item| format!("{} \"{}\": ", item.kind.as_str(), item.id));
+        format!(
+            "{}{}: {}",
+            item.unwrap_or_default(),
+            fault.field,
+            fault.detail
+        )
+    });
+    let problem = match first {
+        Some(first) => {
+            let count = counted(report.faults.len(), "fault", "faults; the first");
+            Problem::new(
+                ProblemCode::OnsaleInvalid,
+                format!(
+                    "The file has {count}: {first}. Nothing was applied. Mend every fault and apply it again."
+                ),
+            )
+        }
+        None => {
+            let fields: Vec<_> = report
+                .conflicts
+                .iter()
+                .map(|conflict| format!("{} of \"{}\"", conflict.field, conflict.item.id))
+                .collect();
+            Problem::new(
+                ProblemCode::OnsaleConflict,
+                format!(
+                    "The file changed what somebody set live since it was last applied: {}. Nothing was applied. Write the value that should hold into the file, and apply it again.",
+                    fields.join(", ")
+                ),
+            )
+        }
+    };
+    problem
+        .with_member("create", &report.create)
+        .with_member("change", &report.change)
+        .with_member("conflicts", &report.conflicts)
+        .with_member("faults", &report.faults)
+        .with_member("warnings", &report.warnings)
+}
+
+impl From<OnsaleFailure> for Problem {
+    fn from(failure: OnsaleFailure) -> Self {
+        match failure {
+            OnsaleFailure::ChangedMeanwhile => Self::new(
+                ProblemCode::ChangedMeanwhile,
+                "Rooms of the file were changed while it was being applied. Nothing was applied. Apply the file again.",
+            ),
+            OnsaleFailure::Ledger(failure) => failure.into(),
+            OnsaleFailure::Booking(failure) => failure.into(),
+            OnsaleFailure::RoomsOnly => Self::new(
+                ProblemCode::BookingUnanswered,
+                "The rooms of the file were stored, and booking did not confirm its venues and shows. Nothing is for sale that was not before, unless booking stored them and its answer was lost. Apply the file again.",
+            )
+            .with_status(StatusCode::SERVICE_UNAVAILABLE),
+        }
+    }
+}

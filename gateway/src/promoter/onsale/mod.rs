@@ -1,0 +1,132 @@
+//! Applies an on-sale file in one step. First the whole file is compared with what is in force; if
+//! there is a fault or a conflict, nothing is written. Then the rooms are written in one
+//! transaction, and after them, in one transaction of booking, which room covers which shows, the
+//! venues and the shows. A crash in between leaves rooms whose shows are as they were, so nothing
+//! is for sale that the file did not put on sale. Applying the file again completes it.
+
+pub(crate) mod http;
+mod rooms;
+
+use fairgate_model::onsale::{OnsaleReport, OnsaleRequest};
+
+use super::PromoterControls;
+use super::controls::TRIES_MAX;
+use crate::ledger::{AppliedRoomChange, LedgerError, RoomsRefused};
+use crate::onsale::file::OnsaleFile;
+use crate::upstream::BookingFailure;
+use rooms::ComparedRooms;
+
+/// Why an on-sale file was not applied, although it has no fault.
+#[derive(Debug, thiserror::Error)]
+pub enum OnsaleFailure {
+    /// Somebody kept changing the rooms of the file. Nothing was written.
+    #[error("somebody kept changing the rooms of the file")]
+    ChangedMeanwhile,
+    /// The ledger failed. Nothing was written.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// Booking failed before anything was written.
+    #[error(transparent)]
+    Booking(#[from] BookingFailure),
+    /// The rooms were written, but booking did not write venues and shows.
+    #[error("the rooms were written, but not the venues and shows")]
+    RoomsOnly,
+}
+
+impl PromoterControls {
+    /// Applies an on-sale file, or reports what it would change. If the report has a fault or a
+    /// conflict, nothing was written.
+    ///
+    /// # Errors
+    /// Fails if ledger or booking did not answer, or if somebody kept changing the same rooms.
+    pub async fn apply_onsale(
+        &self,
+        file: &OnsaleFile,
+        preview: bool,
+    ) -> Result<OnsaleReport, OnsaleFailure> {
+        let lease = self.follower.lease_changes().await?;
+        let outcome = self.apply_alone(file, preview).await;
+        lease.release_lease().await;
+        let mut report = outcome?;
+        for fault in &mut report.faults {
+            file.locate(fault);
+        }
+        report
+            .faults
+            .sort_by_key(|fault| (fault.line, fault.column));
+        Ok(report)
+    }
+
+    /// Does what [`Self::apply_onsale`] does, while no other node changes rooms.
+    async fn apply_alone(
+        &self,
+        file: &OnsaleFile,
+        preview: bool,
+    ) -> Result<OnsaleReport, OnsaleFailure> {
+        for _ in 0..TRIES_MAX {
+            let compared = self.compare_rooms(file).await?;
+            let mut request = OnsaleRequest {
+                write: false,
+                coverage: compared.coverage.clone(),
+                rooms: file.rooms.iter().map(|room| room.id.clone()).collect(),
+                venues: file.venues.clone(),
+                shows: file.shows.clone(),
+            };
+            let mut report = OnsaleReport {
+                faults: file.faults.clone(),
+                ..OnsaleReport::default()
+            };
+            let at_booking = self.rooms.core().apply_onsale(&request).await?;
+            report.append(at_booking.report);
+            report.append(compared.report.clone());
+            if preview || !report.is_applicable() {
+                return Ok(report);
+            }
+            match self.write_rooms(compared).await {
+                Ok(()) => {}
+                Err(OnsaleFailure::ChangedMeanwhile) => {
+                    self.follower.catch_up().await?;
+                    continue;
+                }
+                Err(failure) => return Err(failure),
+            }
+            request.write = true;
+            let written = self.rooms.core().apply_onsale(&request).await;
+            if !written.is_ok_and(|reply| reply.written) {
+                // The rooms are in force, so booking must at least know which shows they name.
+                self.follower.owe_coverage();
+                return Err(OnsaleFailure::RoomsOnly);
+            }
+            return Ok(report);
+        }
+        Err(OnsaleFailure::ChangedMeanwhile)
+    }
+
+    /// Writes the rooms of the file and opens them on this node.
+    async fn write_rooms(&self, compared: ComparedRooms) -> Result<(), OnsaleFailure> {
+        let rooms = compared.rooms;
+        self.rooms
+            .ledger()
+            .apply_rooms(rooms.clone())
+            .await
+            .map_err(|refused| match refused {
+                RoomsRefused::ChangedMeanwhile => OnsaleFailure::ChangedMeanwhile,
+                RoomsRefused::Ledger(error) => OnsaleFailure::Ledger(error),
+            })?;
+        for room in rooms {
+            match room.change {
+                AppliedRoomChange::None => {}
+                AppliedRoomChange::Create(_) => drop(self.rooms.take_up(room.row).await?),
+                AppliedRoomChange::Replace { .. } => {
+                    if let Ok(open) = self.rooms.get(&room.row.room) {
+                        self.follower.take_row(&open, room.row);
+                        let hub = self.hubs.of_room(open.id());
+                        hub.announce_room(&open, self.rooms.now_ms());
+                        open.nudge();
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}

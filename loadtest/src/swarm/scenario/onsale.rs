@@ -426,11 +426,7 @@ mod tests {
 
     #[test]
     fn a_number_that_is_not_finite_is_a_fault_and_never_the_default() {
-        for more in [
-            "per_s = nan",
-            "per_network = { soft = inf }",
-            "per_s = 1e999",
-        ] {
+        for more in ["per_s = nan", "per_network = { soft = inf }"] {
             let text = TEXT.replace("id = \"sale\"", &format!("id = \"sale\"\n{more}"));
             let faults = ScenarioOnsale::read(&text.parse().expect("TOML"), Path::new("."));
             let faults = faults.expect_err("no number").join("\n");

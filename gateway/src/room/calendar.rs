@@ -50,11 +50,11 @@ pub(super) fn of_room(row: &RoomRow, zone: Option<&str>, now: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use fairgate_rules::draw::DrawSecret;
     use fairgate_rules::phase::RoomFacts;
     use fairgate_rules::room_document::RoomDocument;
 
     use super::*;
+    use crate::ledger::DrawSecret;
 
     fn row(opens_at: i64, draw_at: i64) -> RoomRow {
         RoomRow {

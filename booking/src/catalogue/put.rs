@@ -74,10 +74,9 @@ impl Catalogue {
         if let Some(own) = own {
             self.refuse_to_move(own, &document).await?;
         }
-        let named = document.plan.take();
         let pinned = own.filter(|show| show.document.venue == document.venue);
         let pinned = pinned.map(|show| show.plan.version);
-        let plan = match named {
+        let plan = match document.plan.take() {
             Some(version) => self.named_plan(&document.venue, version, pinned).await?,
             None => self.plan(&document.venue, pinned.unwrap_or(newest)).await?,
         };

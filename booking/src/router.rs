@@ -207,6 +207,7 @@ fn for_gateways(routes: InternalRoutes) -> Router {
         .route("/coverage", put(internal::cover))
         .route("/onsale", post(internal::apply_onsale))
         .route("/stopped-passes", post(internal::stop_passes))
+        .route("/room-ends", post(internal::end_rooms))
         .route("/pulse", post(internal::pulse))
         .route("/shows/{show}/snapshot", get(internal::snapshot))
         .route("/shows/{show}/changes", get(internal::changes))

@@ -12,6 +12,7 @@ use booking::door::signing;
 use booking::open;
 use fairgate_base::clock::Clock;
 use fairgate_base::http::Problem;
+use fairgate_base::log_failed_try;
 use fairgate_base::process::connections::ConnectionLimits;
 use fairgate_base::process::data::DataLock;
 use fairgate_base::process::leases::{ProcessLeases, ProcessStoreKind};
@@ -348,6 +349,12 @@ async fn take_up_rooms(
     let published = follower.publish_coverage().await;
     changing.release_lease().await;
     published.map_err(|failure| anyhow!("{}", Problem::from(failure).detail))?;
+    if let Err(error) = follower.publish_ends().await {
+        log_failed_try!(
+            error,
+            "booking is told which rooms are over as soon as it answers"
+        );
+    }
     Ok(handles::OpenedRooms {
         rooms,
         follower,

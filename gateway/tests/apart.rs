@@ -15,7 +15,7 @@ use booking::service::BookingService;
 use fairgate_base::config::{SecretSetting, SettingSources as BookingSources, SettingSources};
 use fairgate_model::grid::picture::CellChanges;
 use fairgate_servers::actors::{
-    PATIENCE, TestAnswer, TestCall, TestClient, TestShop, call, get, post, put, text, until,
+    PATIENCE, TestAnswer, TestCall, TestClient, TestShop, call, get, patch, post, put, text, until,
 };
 use gateway::app::GatewayApp;
 use gateway::config::GatewayConfig;
@@ -64,6 +64,11 @@ async fn free_address() -> SocketAddr {
 impl Apart {
     /// Starts the gateway without its booking server.
     async fn start(data: &Path) -> Self {
+        Self::start_with_key(data, INTERNAL).await
+    }
+
+    /// Does the same as [`Self::start`], with this key for booking.
+    async fn start_with_key(data: &Path, key: &'static str) -> Self {
         let booking = free_address().await;
         let flags = [
             ("listen", "127.0.0.1:0".to_owned()),
@@ -79,7 +84,7 @@ impl Apart {
         let (hand_over, mut handed) = tokio::sync::mpsc::unbounded_channel();
         let app = GatewayApp::build(&config, async move |shared: BookingDependencies| {
             let base = format!("http://{booking}/").parse()?;
-            let key = SecretSetting(INTERNAL.to_owned());
+            let key = SecretSetting(key.to_owned());
             let core = Arc::new(RemoteBooking::new(&[base], Some(&key), &shared.ledger)?);
             hand_over.send((shared, Arc::clone(&core)))?;
             Ok(core as Arc<dyn BookingCore>)
@@ -511,4 +516,88 @@ async fn no_call_is_sent_to_a_booking_server_that_refuses_connections_or_has_ano
     let nobody = router_over(&[gone], 0).await;
     let unreachable = (503, "booking_unreachable".to_owned());
     assert_eq!(sent(&nobody, "POST", None).await, unreachable);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gateway_whose_key_booking_refuses_is_not_ready_and_says_why() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let apart = Apart::start_with_key(folder.path(), "another-key").await;
+    let _booking = apart.start_booking().await;
+    let ready = apart
+        .until(&get("/readyz").by(PROMOTER), |answer| answer.status == 503)
+        .await
+        .json();
+    let reasons = ready["reasons"].to_string();
+    assert!(reasons.contains("FAIRGATE_INTERNAL_KEY"), "{ready}");
+    // The lobby is served to whoever comes here all the same.
+    apart.newcomer().await;
+}
+
+/// Puts the show `night-1` in the room `sale`, which sells at once.
+async fn sold_by_room(apart: &Apart) {
+    apart.on_sale().await;
+    let room = json!({"title": "Night", "shows": ["night-1"], "opens_at": "2020-01-01T00:00:00Z",
+        "draw_at": "2020-01-02T00:00:00Z", "method": "fifo"});
+    apart.put("rooms/sale", room).await;
+    apart
+        .until(&get("/v1/shows/night-1"), |answer| {
+            answer.status == 200 && answer.json()["room"] == "sale"
+        })
+        .await;
+}
+
+/// Returns a pass of a new visitor in the room `sale`.
+async fn pass_of_sale(apart: &Apart) -> String {
+    let join = post("/v1/rooms/sale/places", &json!({}));
+    let place = text(&apart.ask(join).await.is(201), "place");
+    let claim = call("POST", "/v1/rooms/sale/pass").by(&place);
+    let claimed = apart.until(&claim, |answer| answer.status == 201).await;
+    text(&claimed.json(), "pass")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn closing_by_hand_stops_passes_at_a_booking_elsewhere_before_the_call_returns() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let apart = Apart::start(folder.path()).await;
+    let _booking = apart.start_booking().await;
+    apart.until_booking_is(200).await;
+    sold_by_room(&apart).await;
+    let (ana, ben) = (pass_of_sale(&apart).await, pass_of_sale(&apart).await);
+    let hold = apart.hold(&ana, &["A-1"]).await;
+    let close = call("POST", "/v1/promoter/rooms/sale/close").by(PROMOTER);
+    apart.ask(close).await.is(200);
+    let wish = json!({"seats": ["B-1"]});
+    for pass in [&ana, &ben] {
+        let refused = apart.try_hold(pass, "night-1", &wish).await;
+        assert_eq!(refused.refusal(), (401, "pass_stopped".to_owned()));
+    }
+    let add = json!({"add": ["A-2"]});
+    let path = format!("/v1/holds/{}", text(&hold, "hold"));
+    let refused = apart.ask(patch(&path, &add).by(&ana)).await;
+    assert_eq!(refused.refusal(), (401, "pass_stopped".to_owned()));
+    let order = apart.checkout(&ana, &hold).await;
+    apart.pay(&order, "approve").await.is(200);
+    apart.order_in(&order, "ticketed").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn closing_says_if_booking_could_not_be_told_and_booking_knows_it_when_it_answers_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let apart = Apart::start(folder.path()).await;
+    let booking = apart.start_booking().await;
+    apart.until_booking_is(200).await;
+    sold_by_room(&apart).await;
+    let pass = pass_of_sale(&apart).await;
+    booking.end().await;
+    apart.until_booking_is(503).await;
+    let close = || call("POST", "/v1/promoter/rooms/sale/close").by(PROMOTER);
+    let refused = apart.ask(close()).await;
+    let refused = refused.problem(503, "booking_unreachable");
+    let detail = text(&refused, "detail");
+    assert!(detail.contains("The room is closed"), "{detail}");
+    let _booking = apart.start_booking().await;
+    apart.until(&close(), |answer| answer.status == 200).await;
+    let wish = json!({"seats": ["B-1"]});
+    let refused = apart.try_hold(&pass, "night-1", &wish).await;
+    assert_eq!(refused.refusal(), (401, "pass_stopped".to_owned()));
 }

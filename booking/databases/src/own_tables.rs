@@ -7,7 +7,13 @@ use crate::sql::Migration;
 pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::of_each(SQLITE_TABLES, POSTGRES_TABLES),
     Migration::of_postgres(LIFE_TABLE),
+    // When a lease was taken or renewed. If that lies in the future, the clock was ahead.
+    Migration::of_both("ALTER TABLE leases ADD COLUMN taken_at BIGINT NOT NULL DEFAULT 0"),
 ];
+
+/// The kind of the lock that a writing transaction of a process with leases shares, and that a
+/// process takes alone before it takes a lease from another process. No other lock has this kind.
+pub(crate) const WRITERS_LOCK: i32 = 9_000;
 
 const SQLITE_TABLES: &str = "
 CREATE TABLE installation (

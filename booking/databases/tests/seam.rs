@@ -252,6 +252,32 @@ async fn a_snapshot_sees_one_moment() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_lease_that_a_clock_ahead_took_ends_after_the_time_for_which_it_was_taken() {
+    for (installation, _kept) in databases().await {
+        let lease = async |owner, ttl_ms| {
+            let leased = installation.lease("ahead", owner, ttl_ms).await;
+            leased.expect("written")
+        };
+        assert!(lease("one", 300).await);
+        let moved = installation.write((), |tx, ()| {
+            Box::pin(async move {
+                let sql = "UPDATE leases SET until = until + 3600000, \
+                     taken_at = taken_at + 3600000 WHERE name = 'ahead'";
+                tx.execute(sql, &[]).await
+            })
+        });
+        let moved: Result<u64, LedgerError> = moved.await;
+        assert_eq!(moved.expect("written"), 1);
+        assert!(!lease("two", 60_000).await, "its owner may still be there");
+        let asked = std::time::Instant::now();
+        while !lease("two", 60_000).await {
+            assert!(asked.elapsed().as_secs() < 20, "the lease does not end");
+        }
+        assert!(!lease("one", 300).await);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_installation_keeps_its_id_and_first_values_and_gives_a_lease_to_one_owner() {
     for (installation, _kept) in databases().await {
         let id = installation.ledger_id().await.expect("readable");

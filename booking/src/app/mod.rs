@@ -103,7 +103,9 @@ impl Booking {
         let providers = provider(&setup, &ledger, sandbox_secret)?;
         let shows = ShowSources::open(&ledger, &seats, &setup).await?;
         let catalogue = &shows.catalogue;
+        let stopped = StoppedPasses::open(ledger.clone(), setup.clock.clone()).await?;
         let waitlist = Waitlist {
+            stopped: stopped.clone(),
             ledger: ledger.clone(),
             catalogue: catalogue.clone(),
             seats: seats.clone(),
@@ -111,7 +113,6 @@ impl Booking {
             seen_visitors: SeenVisitors::default(),
             notifier: WorkerNotifier::default(),
         };
-        let stopped = StoppedPasses::open(ledger.clone(), setup.clock.clone()).await?;
         let searches = SearchThreads::default();
         let gateways = GatewayDesk {
             threads: searches.clone(),
@@ -132,6 +133,7 @@ impl Booking {
                 seats,
                 ledger: ledger.clone(),
                 ids,
+                stopped: stopped.clone(),
             },
             setup,
             ledger,

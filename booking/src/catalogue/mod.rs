@@ -5,6 +5,7 @@
 pub mod departures;
 mod edition;
 pub mod listing;
+mod newest;
 mod onsale;
 pub mod places;
 pub mod put;
@@ -58,6 +59,7 @@ struct CatalogueState {
     venues: RwLock<places::VenueLocations>,
     /// The locations of the halls of the cinema programme.
     halls: RwLock<places::VenueLocations>,
+    newest_read: newest::NewestRead,
     /// Earlier versions of terms that were read from the ledger. They never change.
     terms: RwLock<HashMap<(ShowId, u32), Arc<SaleTerms>>>,
     /// `shows`, `coverage` and `venues` are at least as new as this catalogue version of the

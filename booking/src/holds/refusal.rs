@@ -124,6 +124,9 @@ pub enum HoldRefusal {
     /// The store did not answer. The seats may have been held, and repeating the call finds them.
     #[error("the seats cannot be reached")]
     Unreachable,
+    /// The room of the visitor's pass is over.
+    #[error("the room {0} is over")]
+    RoomOver(String),
     /// The ledger did not answer.
     #[error(transparent)]
     Ledger(#[from] LedgerError),

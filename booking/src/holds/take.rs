@@ -22,6 +22,7 @@ use crate::catalogue::Catalogue;
 use crate::inventory::seats::SeatInventory;
 use crate::ledger::Ledger;
 use crate::rail::journey::JourneySummary;
+use crate::stopped_passes::StoppedPasses;
 use crate::store::{BasketDeadlines, InventoryRefusal, VersionedCells};
 
 /// For each try, how many of the best blocks it chooses from at random. The first try takes the
@@ -39,6 +40,8 @@ pub struct HoldDesk {
     pub ledger: Ledger,
     /// Derives the ids of holds from the calls that make them.
     pub ids: HoldIdDeriver,
+    /// Knows which rooms are over.
+    pub stopped: StoppedPasses,
 }
 
 /// The ids under which the store may have the hold of a call.
@@ -101,13 +104,17 @@ impl HoldDesk {
         for spread in SPREADS {
             let chosen = Self::choose_seats(show, &request, &self.view(show).await?, spread)?;
             let hold = new_basket(show, pass, id.clone(), &chosen, now_ms)?;
+            self.check_room(pass)?;
             match self
                 .seats
                 .store
                 .take(hold, show.document.seats_per_visitor)
                 .await
             {
-                Ok(hold) => return require_same_seats(show, hold, &request),
+                Ok(hold) => {
+                    self.give_back_if_over(pass, &hold).await?;
+                    return require_same_seats(show, hold, &request);
+                }
                 // Seats that this function chose can be replaced by others. Seats that the visitor
                 // named cannot.
                 Err(InventoryRefusal::Taken(cells))
@@ -124,6 +131,27 @@ impl HoldDesk {
         Err(self
             .explain_over(show, last_refusal.0, &last_refusal.1, &request.legs)
             .await)
+    }
+
+    /// Refuses a hold if the pass's room is over by now. A hold can wait for its show to be opened.
+    fn check_room(&self, pass: &LivePass) -> Result<(), HoldRefusal> {
+        if self.stopped.is_over(&pass.room) {
+            return Err(HoldRefusal::RoomOver(pass.room.clone()));
+        }
+        Ok(())
+    }
+
+    /// Gives a new hold back if its room ended while its seats were being taken.
+    async fn give_back_if_over(&self, pass: &LivePass, hold: &Hold) -> Result<(), HoldRefusal> {
+        let over = self.check_room(pass);
+        if over.is_err() {
+            let store = &self.seats.store;
+            let released = store.release(&hold.id, pass.sub, &[HoldPurpose::Basket]);
+            if let Err(refused) = released.await {
+                tracing::debug!(hold = %hold.id, %refused, "a hold of a closed room runs out by itself");
+            }
+        }
+        over
     }
 
     /// Returns the hold that an earlier try of the same call took before the sale ended. If there

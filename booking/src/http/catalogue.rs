@@ -272,7 +272,7 @@ pub async fn read(
     State(routes): State<CatalogueRoutes>,
     PathParams(show): PathParams<String>,
 ) -> Result<JsonAnswer, Problem> {
-    let show = routes.find_show(&show)?;
+    let show = routes.find_show(&show).await?;
     let now_ms = routes.clock.now_ms();
     let room = routes.catalogue.shown_room_of(&show);
     JsonAnswer::json(200, &ShowView::new(&show, room, &routes.catalogue, now_ms))
@@ -286,7 +286,7 @@ pub async fn seatmap(
     PathParams(show): PathParams<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let show = routes.find_show(&show)?;
+    let show = routes.find_show(&show).await?;
     let geometry = &show.plan.geometry;
     let packed = accepts(&headers, PACKED_MEDIA_TYPE);
     let (media_type, mark, body) = if packed {
@@ -307,8 +307,9 @@ pub async fn seatmap(
 }
 
 impl CatalogueRoutes {
-    pub(super) fn find_show(&self, show: &str) -> Result<std::sync::Arc<Show>, Problem> {
-        let found = self.catalogue.find_show(show);
+    /// Returns a show, also if another node has only just put it.
+    pub(super) async fn find_show(&self, show: &str) -> Result<std::sync::Arc<Show>, Problem> {
+        let found = self.catalogue.newest_show(show).await?;
         found.ok_or_else(|| Problem::not_found("show", show))
     }
 }

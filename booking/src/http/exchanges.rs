@@ -67,7 +67,8 @@ pub async fn exchange(
     let call = format!("POST /v1/orders/{id}/exchange");
     let act = async {
         let ask: ExchangeRequest = parse_json(&body)?;
-        let show = routes.desk.holds.catalogue.show(&ask.show);
+        let catalogue = &routes.desk.holds.catalogue;
+        let show = catalogue.newest_show(ask.show.as_str()).await?;
         let show = show.ok_or_else(|| Problem::not_found("show", ask.show.as_str()))?;
         let now_ms = routes.clock.now_ms();
         let old = &record.order;
@@ -171,7 +172,8 @@ async fn new_seat_owner(
     }
     let pass = routes
         .door
-        .require_live_pass(headers, &show.id, now_ms / 1_000)?;
+        .require_live_pass(headers, &show.id, now_ms / 1_000)
+        .await?;
     Ok(NewSeatOwner {
         visitor: pass.sub,
         room: pass.room.clone(),

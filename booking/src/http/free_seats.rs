@@ -104,7 +104,7 @@ pub async fn free(
         let detail = "page: pages are counted from 1.";
         return Err(Problem::invalid_field("page", detail));
     }
-    let show = routes.find_show(&show)?;
+    let show = routes.find_show(&show).await?;
     let packed = routes.seats.packed(&show).await?;
     let (version, cells, packed) =
         packed.ok_or_else(|| Problem::not_found("picture of show", show.id.as_str()))?;

@@ -140,7 +140,7 @@ pub async fn take(
     headers: HeaderMap,
     JsonBytes(body): JsonBytes,
 ) -> Result<Response, Problem> {
-    let show = routes.find_show_for_hold(&show)?;
+    let show = routes.find_show_for_hold(&show).await?;
     let pass = routes
         .door
         .require_sale(&headers, &show, routes.clock.now_ms() / 1_000)
@@ -297,22 +297,19 @@ impl HoldRoutes {
         JsonAnswer::json(status, &HoldView::new(show, hold, (&terms, &items), now_ms))
     }
 
-    pub(super) fn find_show_for_hold(&self, show: &str) -> Result<Arc<Show>, Problem> {
-        let found = self.desk.catalogue.find_show(show);
+    pub(super) async fn find_show_for_hold(&self, show: &str) -> Result<Arc<Show>, Problem> {
+        let found = self.desk.catalogue.newest_show(show).await?;
         found.ok_or_else(|| Problem::not_found("show", show))
     }
 
-    /// Opens the show of a hold in the store, and returns the show and the hold's id. If the show
-    /// is unknown, or nobody has ever held its seats, the hold is reported as expired. If only the
-    /// hold is unknown, as after a restart, the store reports it as expired in the next call.
+    /// Opens the show of a hold in the store, and returns the show and the hold's id. If the ledger
+    /// does not know the show, or nobody has ever held its seats, the hold is reported as expired.
+    /// If only the hold is unknown, as after a restart, the store reports it as expired in the next
+    /// call.
     pub(super) async fn show_of_hold(&self, hold: &str) -> Result<(Arc<Show>, HoldId), Problem> {
         let id: HoldId = hold.parse().map_err(|_| Problem::not_found("hold", hold))?;
-        let show = self
-            .desk
-            .catalogue
-            .show(&id.show())
-            .filter(|show| !show.untouched)
-            .ok_or(HoldRefusal::Expired)?;
+        let show = self.desk.catalogue.begun_show(&id.show()).await?;
+        let show = show.ok_or(HoldRefusal::Expired)?;
         self.desk.seats.ensure_open(&show).await?;
         Ok((show, id))
     }

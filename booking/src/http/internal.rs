@@ -24,8 +24,8 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::http::internal_key::InternalKey;
 use crate::internal::gateway_desk::{BookingPulse, GatewayDesk, ShowSummary};
 use crate::internal::wire::{
-    self, CoverageRequest, InternalHoldSignal, OnsaleReply, PulseRequest, ShowChangesRequest,
-    StopPassesRequest, WaitingRequest,
+    self, CoverageRequest, EndRoomsRequest, InternalHoldSignal, OnsaleReply, PulseRequest,
+    ShowChangesRequest, StopPassesRequest, WaitingRequest,
 };
 use crate::store::HoldSignal;
 
@@ -100,6 +100,14 @@ pub(crate) async fn stop_passes(
     JsonBody(ask): JsonBody<StopPassesRequest>,
 ) -> Result<StatusCode, Problem> {
     routes.desk.stop_passes(&ask.room, ask.passes).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(crate) async fn end_rooms(
+    State(routes): State<InternalRoutes>,
+    JsonBody(ask): JsonBody<EndRoomsRequest>,
+) -> Result<StatusCode, Problem> {
+    routes.desk.end_rooms(ask.ends).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

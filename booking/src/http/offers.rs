@@ -20,10 +20,11 @@ pub async fn accept(
     JsonBytes(body): JsonBytes,
 ) -> Result<Response, Problem> {
     let (show, id) = routes.show_of_hold(&hold).await?;
-    let pass =
-        routes
-            .door
-            .require_pass_not_stopped(&headers, &show.id, routes.clock.now_ms() / 1_000)?;
+    let now_s = routes.clock.now_ms() / 1_000;
+    let pass = routes
+        .door
+        .require_pass_not_stopped(&headers, &show.id, now_s)
+        .await?;
     let visitor = pass.holder();
     let key = key_of(&headers)?;
     let call = format!("POST /v1/holds/{id}/accept");

@@ -94,7 +94,7 @@ impl OrderRoutes {
         } = record;
         let exchanged = self.exchanged(&order, exchanges);
         let catalogue = &self.desk.holds.catalogue;
-        let show = catalogue.show(&order.show);
+        let show = catalogue.begun_show(&order.show).await?;
         let place = show.as_ref().map(|show| catalogue.place_of(show));
         // The payment's state was read together with the history. A state that is read now might
         // not fit the history.

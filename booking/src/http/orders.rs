@@ -64,8 +64,7 @@ pub async fn make(
     let id: HoldId = hold
         .parse()
         .map_err(|_| Problem::not_found("hold", &hold))?;
-    let show = routes.desk.holds.catalogue.show(&id.show());
-    let show = show.filter(|show| !show.untouched);
+    let show = routes.desk.holds.catalogue.begun_show(&id.show()).await?;
     let show = show.ok_or(crate::holds::refusal::HoldRefusal::Expired)?;
     let pass = routes
         .door

@@ -42,7 +42,7 @@ pub async fn read(
     PathParams(show): PathParams<String>,
     headers: HeaderMap,
 ) -> Result<JsonAnswer, Problem> {
-    let show = routes.find_show_for_hold(&show)?;
+    let show = routes.find_show_for_hold(&show).await?;
     let now_ms = routes.clock.now_ms();
     let pass = routes
         .door

@@ -24,7 +24,7 @@ pub async fn seats(
     PathParams(show): PathParams<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let show = routes.find_show(&show)?;
+    let show = routes.find_show(&show).await?;
     let packed = routes.seats.packed(&show).await?;
     let (version, cells, packed) =
         packed.ok_or_else(|| Problem::not_found("picture of show", show.id.as_str()))?;

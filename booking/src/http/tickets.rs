@@ -122,7 +122,7 @@ pub async fn read(
         return Err(void_ticket_problem(&ticket, at_ms));
     }
     let test = routes.desk.is_test(&ticket).await?;
-    let printed = routes.desk.print_ticket(ticket, test)?;
+    let printed = routes.desk.print_ticket(ticket, test).await?;
     match form {
         "" => Ok(JsonAnswer::json(200, &ticket_view(printed))?.into_response()),
         "svg" => {

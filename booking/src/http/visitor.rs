@@ -11,7 +11,7 @@ use fairgate_pass::{Holder, LivePass, PassError, VerifiedPass, Verifier};
 
 use crate::catalogue::Catalogue;
 use crate::catalogue::selling::NotSold;
-use crate::http::refusals::holds::not_yours;
+use crate::http::refusals::holds::{no_new_seats, not_yours, pass_stopped};
 use crate::orders::key::{OrderKeys, PREFIX};
 use crate::stopped_passes::StoppedPasses;
 
@@ -77,15 +77,16 @@ impl CallerVerifier {
     ) -> Result<LivePass, Problem> {
         let seller = self.catalogue.current_seller_of(show).await;
         seller.map_err(|refused| not_sold(&show.id, refused))?;
-        self.require_live_pass(headers, &show.id, now_s)
+        self.require_live_pass(headers, &show.id, now_s).await
     }
 
     /// Returns the visitor's pass for a show if the pass is live.
     ///
     /// # Errors
     /// The errors of [`CallerVerifier::require_pass`], 401 `pass_expired` for an expired pass, and
-    /// 401 `pass_stopped` for a pass that was stopped.
-    pub fn require_live_pass(
+    /// 401 `pass_stopped` for a pass that was stopped or whose room is over. 503 if it is not known
+    /// whether the pass was stopped.
+    pub async fn require_live_pass(
         &self,
         headers: &HeaderMap,
         show: &ShowId,
@@ -102,6 +103,7 @@ impl CallerVerifier {
                 ),
             ));
         };
+        self.stopped.ensure_fresh().await?;
         if self.stopped.contains(live) {
             return Err(pass_stopped(room));
         }
@@ -109,20 +111,22 @@ impl CallerVerifier {
     }
 
     /// Returns the visitor's pass for a show. The pass may have expired, but a live pass must not
-    /// have been stopped. This is for a call that needs no new turn in the line. Visitors with a
-    /// stopped pass may not make such a call.
+    /// have been stopped, and its room must not be over. This is for a call that needs no new turn
+    /// in the line. Visitors with a stopped pass may not make such a call.
     ///
     /// # Errors
     /// The errors of [`CallerVerifier::require_pass`], and 401 `pass_stopped` for a live pass that
-    /// was stopped.
-    pub fn require_pass_not_stopped(
+    /// was stopped and for a pass whose room is over. 503 if it is not known whether the pass was
+    /// stopped.
+    pub async fn require_pass_not_stopped(
         &self,
         headers: &HeaderMap,
         show: &ShowId,
         now_s: i64,
     ) -> Result<VerifiedPass, Problem> {
         let presented = self.require_pass(headers, show, now_s)?;
-        if self.is_stopped(&presented) {
+        self.stopped.ensure_fresh().await?;
+        if self.is_stopped(&presented) || self.stopped.is_over(presented.room()) {
             return Err(pass_stopped(presented.room()));
         }
         Ok(presented)
@@ -202,23 +206,6 @@ pub fn not_sold(show: &ShowId, refused: NotSold) -> Problem {
     Problem::new(ProblemCode::NotOnSale, detail)
         .with_member("show", show.as_str())
         .with_member("state", "announced")
-}
-
-fn pass_stopped(room: &str) -> Problem {
-    no_new_seats(
-        ProblemCode::PassStopped,
-        room,
-        format!(
-            "The pass no longer opens anything new, because its place was left or ended by the promoter, or the room was closed. No new seats were held. What you hold or ordered you can still pay, read or give back. /r/{room} says how things stand."
-        ),
-    )
-}
-
-/// Builds the problem of a pass that can take nothing new.
-fn no_new_seats(code: ProblemCode, room: &str, detail: String) -> Problem {
-    Problem::new(code, detail)
-        .with_member("room", room)
-        .with_member("room_url", format!("/r/{room}"))
 }
 
 /// Builds 401 `pass_invalid`.

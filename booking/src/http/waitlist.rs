@@ -236,13 +236,13 @@ impl WaitlistRoutes {
     /// catalogue again, because another node may have held seats of the departure.
     async fn find_show_for_waiter(&self, show: &str) -> Result<Arc<Show>, Problem> {
         let catalogue = &self.waitlist.catalogue;
-        let id = show.parse::<ShowId>().ok();
-        let mut found = id.as_ref().and_then(|id| catalogue.show(id));
-        if found.as_ref().is_some_and(|show| show.untouched) {
-            catalogue.refresh_catalogue().await?;
-            found = id.and_then(|id| catalogue.show(&id));
+        let found = catalogue.newest_show(show).await?;
+        let found = found.ok_or_else(|| Problem::not_found("show", show))?;
+        if !found.untouched {
+            return Ok(found);
         }
-        found.ok_or_else(|| Problem::not_found("show", show))
+        let begun = catalogue.begun_show(&found.id).await?;
+        Ok(begun.unwrap_or(found))
     }
 
     /// Refuses a party that has nothing to wait for: the show is cancelled, too few seats can

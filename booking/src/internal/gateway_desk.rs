@@ -22,9 +22,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Catalogue;
 use crate::cinema::CinemaCatalogue;
-use crate::internal::wire::{OnsaleReply, StoppedPassNotice};
+use crate::internal::wire::{OnsaleReply, RoomEndNotice, StoppedPassNotice};
 use crate::inventory::seats::{PriceTier, SeatInventory, ShowSeatFigures, ShowSeatsLeft};
-use crate::ledger::{Ledger, LedgerError};
+use crate::ledger::{Ledger, LedgerError, RoomEnd};
 use crate::stopped_passes::StoppedPasses;
 use crate::store::{HoldSignal, SEATS_SILENT};
 use crate::waitlist::here::SeenVisitors;
@@ -291,6 +291,22 @@ impl GatewayDesk {
             }
         }
         Ok(())
+    }
+
+    /// Takes from when on rooms are over. From then on the passes of such a room open nothing new.
+    /// Holds and orders that were made with them can still be paid, read and cancelled.
+    ///
+    /// # Errors
+    /// Returns an error if the ledger did not accept the ends, or cannot be read.
+    pub async fn end_rooms(&self, ends: Vec<RoomEndNotice>) -> Result<(), LedgerError> {
+        let end = |notice: RoomEndNotice| RoomEnd {
+            room: notice.room,
+            version: notice.version,
+            over_from_ms: notice.over_from_ms,
+        };
+        self.stopped
+            .end_rooms(ends.into_iter().map(end).collect())
+            .await
     }
 
     /// Returns the counts of the shows in `shows` and of all trains that `room` covers, and the

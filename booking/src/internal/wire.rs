@@ -75,6 +75,25 @@ pub struct StopPassesRequest {
     pub passes: Vec<StoppedPassNotice>,
 }
 
+/// From when on a room is over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoomEndNotice {
+    /// The slug of the room.
+    pub room: String,
+    /// The version of the room's row at the gateway. Booking keeps the end of the newest version.
+    pub version: u64,
+    /// From when on the room's passes open nothing new, in milliseconds since the epoch. 0 if the
+    /// room was closed by hand. `None` if the room has no end.
+    pub over_from_ms: Option<i64>,
+}
+
+/// `POST /internal/v1/room-ends`: from when on rooms are over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndRoomsRequest {
+    /// The rooms and their ends.
+    pub ends: Vec<RoomEndNotice>,
+}
+
 /// `POST /internal/v1/pulse`: the room and the shows to count, and the cursor of the last finished
 /// visitor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

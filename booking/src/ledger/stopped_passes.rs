@@ -1,4 +1,4 @@
-//! The row of a pass that was stopped before it expired.
+//! The rows of passes that were stopped before they expired, and of rooms that end.
 
 /// A pass that was stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,4 +9,29 @@ pub struct StoppedPassRow {
     pub number: u64,
     /// When the pass expires, unix seconds. Until then the pass must be refused.
     pub expires_s: i64,
+}
+
+/// From when on a room is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoomEnd {
+    /// The slug of the room.
+    pub room: String,
+    /// The version of the room that has this end. An end of an older version changes nothing.
+    pub version: u64,
+    /// From when on the room's passes open nothing new, in milliseconds since the epoch. 0 if the
+    /// room was closed by hand. `None` if the room has no end.
+    pub over_from_ms: Option<i64>,
+}
+
+/// What was stopped after two cursors.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NewStops {
+    /// The stopped passes.
+    pub passes: Vec<StoppedPassRow>,
+    /// The new cursor of the stopped passes.
+    pub cursor: u64,
+    /// The ends of rooms.
+    pub ends: Vec<RoomEnd>,
+    /// The new cursor of the ends.
+    pub ends_cursor: u64,
 }

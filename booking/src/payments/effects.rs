@@ -9,9 +9,10 @@ use fairgate_base::clock::Clock;
 use fairgate_base::log_failed_try;
 use fairgate_model::orders::transition::EffectKind;
 use fairgate_model::payments::{PaymentState, ProviderError};
+use tokio::time::Instant;
 
 use super::PaymentProvider;
-use super::lent_work::do_lent_work;
+use super::lent_work::{Loan, do_lent_work};
 use crate::ledger::{DuePaymentEffect, Ledger, LedgerError};
 use crate::wake::WorkerNotifier;
 
@@ -94,9 +95,15 @@ impl PaymentEffectWorker {
             let (ledger, now_ms) = (self.ledger.clone(), self.clock.now_ms());
             async move { ledger.due_effects(now_ms, free_slots).await }
         };
-        let carry_out = |effect: DuePaymentEffect| {
+        let carry_out = |effect: DuePaymentEffect, loan: Loan| {
             let effects = self.clone();
             async move {
+                // This process may have stood still, and another one may have its place by now.
+                if loan.is_over(Instant::now()) {
+                    let payment = &effect.payment.id;
+                    tracing::debug!(%payment, "the loan of an effect ran out before its call");
+                    return;
+                }
                 if let Err(error) = effects.carry_out(&effect).await {
                     let payment = &effect.payment.id;
                     tracing::warn!(%payment, %error, "the result of an effect could not be written; the effect is lent again");
@@ -181,7 +188,9 @@ impl PaymentEffectWorker {
             }
             (EffectKind::Refund, Err(ProviderError::Pending(why))) => {
                 let due_at_ms = now_ms + refund_pause_ms(effect.attempts);
-                self.ledger.put_off(effect.id, due_at_ms, why).await?;
+                self.ledger
+                    .put_off(effect.id, due_at_ms, why, now_ms)
+                    .await?;
             }
             (_, Err(error)) => {
                 tracing::warn!(payment = %payment.id, %error, word, "an effect is tried again later");
@@ -217,8 +226,9 @@ impl PaymentEffectWorker {
         effect: &DuePaymentEffect,
         why: String,
     ) -> Result<(), LedgerError> {
-        let due_at_ms = self.clock.now_ms() + pause_ms(effect.attempts);
-        self.ledger.put_off(effect.id, due_at_ms, why).await
+        let now_ms = self.clock.now_ms();
+        let due_at_ms = now_ms + pause_ms(effect.attempts);
+        self.ledger.put_off(effect.id, due_at_ms, why, now_ms).await
     }
 
     /// Carries out effects for as long as the process runs.

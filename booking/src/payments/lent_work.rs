@@ -2,9 +2,37 @@
 //! one node for a short time. A node borrows only pieces that it can begin at once, so other nodes
 //! can do the waiting pieces. A piece that fails or takes long delays no other piece.
 
-use tokio::task::JoinSet;
+use std::time::Duration;
 
-use crate::ledger::LedgerError;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::ledger::{EFFECT_LENT_MS, LedgerError};
+
+/// For how long a piece is lent.
+const LENT_FOR: Duration = Duration::from_millis(EFFECT_LENT_MS.unsigned_abs());
+
+/// The loan of one piece of work.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Loan {
+    /// When the ledger was asked for the piece, by a clock that goes on while this process stands
+    /// still.
+    asked_at: Instant,
+}
+
+impl Loan {
+    fn begin() -> Self {
+        Self {
+            asked_at: Instant::now(),
+        }
+    }
+
+    /// Returns whether the loan has run out at `now`, unless it was renewed. Another node may have
+    /// done the piece by then.
+    pub(super) fn is_over(self, now: Instant) -> bool {
+        now.duration_since(self.asked_at) >= LENT_FOR
+    }
+}
 
 /// Does all the work that `lend` returns, at most `at_once` pieces at a time, and returns how many
 /// pieces were done. `work` handles its own errors. A piece that `work` does not finish is lent
@@ -15,7 +43,7 @@ use crate::ledger::LedgerError;
 pub(super) async fn do_lent_work<T, L, W>(
     at_once: usize,
     lend: impl Fn(u32) -> L,
-    work: impl Fn(T) -> W,
+    work: impl Fn(T, Loan) -> W,
 ) -> Result<usize, LedgerError>
 where
     L: Future<Output = Result<Vec<T>, LedgerError>>,
@@ -28,11 +56,12 @@ where
         // lends several pieces.
         if may_lend && running.len() <= at_once / 2 {
             let free_slots = at_once - running.len();
+            let loan = Loan::begin();
             match lend(u32::try_from(free_slots).unwrap_or(u32::MAX)).await {
                 Ok(lent) => {
                     may_lend = lent.len() >= free_slots;
                     for piece in lent {
-                        running.spawn(work(piece));
+                        running.spawn(work(piece, loan));
                     }
                 }
                 Err(error) => (result, may_lend) = (Err(error), false),
@@ -64,7 +93,7 @@ mod tests {
             remaining.fetch_sub(given, SeqCst);
             async move { Ok((0..given).collect()) }
         };
-        let work = |piece: u32| {
+        let work = |piece: u32, _| {
             let counts = Arc::clone(&counts);
             async move {
                 let [running, most, all] = &*counts;
@@ -80,6 +109,14 @@ mod tests {
         assert_eq!(most.load(SeqCst), 8);
     }
 
+    #[test]
+    fn a_loan_ends_after_the_time_for_which_the_ledger_lends() {
+        let loan = Loan::begin();
+        let after = |ms| loan.asked_at + Duration::from_millis(ms);
+        assert!(!loan.is_over(after(4_999)));
+        assert!(loan.is_over(after(5_000)));
+    }
+
     #[tokio::test]
     async fn begun_pieces_are_finished_when_lending_fails() {
         let (asked, done) = (AtomicU32::new(0), Arc::new(AtomicU32::new(0)));
@@ -92,7 +129,7 @@ mod tests {
                 }
             }
         };
-        let work = |_| {
+        let work = |_, _| {
             let done = Arc::clone(&done);
             async move {
                 done.fetch_add(1, SeqCst);

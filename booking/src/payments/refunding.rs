@@ -9,10 +9,11 @@ use fairgate_base::clock::Clock;
 use fairgate_base::log_failed_try;
 use fairgate_model::orders::refund::OwedRefund;
 use fairgate_model::payments::ProviderError;
+use tokio::time::Instant;
 
 use super::PaymentProvider;
 use super::effects::{REFUND_PAUSE_MAX_MS, RENEW_EVERY, pause_ms, refund_pause_ms, renewing};
-use super::lent_work::do_lent_work;
+use super::lent_work::{Loan, do_lent_work};
 use crate::ledger::{Ledger, LedgerError};
 use crate::wake::WorkerNotifier;
 
@@ -46,9 +47,14 @@ impl RefundWorker {
             let (ledger, now_ms) = (self.ledger.clone(), self.clock.now_ms());
             async move { ledger.due_refunds(now_ms, free_slots).await }
         };
-        let ask = |refund: OwedRefund| {
+        let ask = |refund: OwedRefund, loan: Loan| {
             let refunding = self.clone();
             async move {
+                // This process may have stood still, and another one may have its place by now.
+                if loan.is_over(Instant::now()) {
+                    tracing::debug!(refund = %refund.id, "the loan of a refund ran out before its call");
+                    return;
+                }
                 if let Err(error) = refunding.request_refund(&refund).await {
                     tracing::warn!(refund = %refund.id, %error, "the result of a refund could not be written; the refund is lent again");
                 }
@@ -91,7 +97,7 @@ impl RefundWorker {
         let outcome = if failed { "failed" } else { "later" };
         metrics::counter!("fairgate_refunds_total", "outcome" => outcome).increment(1);
         self.ledger
-            .put_off_refund(id, now_ms + pause_ms, why, failed.then_some(now_ms))
+            .put_off_refund(id, now_ms + pause_ms, why, failed, now_ms)
             .await
     }
 

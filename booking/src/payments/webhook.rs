@@ -132,7 +132,7 @@ impl PaymentEventInbox {
             let (ledger, now_ms) = (self.ledger.clone(), self.clock.now_ms());
             async move { ledger.due_events(now_ms, free_slots).await }
         };
-        let settle = |event| {
+        let settle = |event, _| {
             let inbox = self.clone();
             async move { inbox.settle_event(event).await }
         };
@@ -162,7 +162,10 @@ impl PaymentEventInbox {
             Err(error) => {
                 tracing::warn!(event = id, error, "an event is settled later");
                 let due_at_ms = now_ms + pause_ms(attempts);
-                if let Err(error) = self.ledger.put_off_event(provider, event, due_at_ms).await {
+                let put_off = self
+                    .ledger
+                    .put_off_event(provider, event, due_at_ms, now_ms);
+                if let Err(error) = put_off.await {
                     tracing::debug!(event = id, %error, "an event could not be put off; it is tried again when its loan ends");
                 }
                 "put_off"

@@ -99,11 +99,17 @@ impl TicketDesk {
     /// `test` and the signing key stay the same. `test` is the result of [`Self::is_test`].
     ///
     /// # Errors
-    /// [`TicketRefusal::NoSuchShow`], [`TicketRefusal::Unsignable`].
-    pub fn print_ticket(&self, ticket: Ticket, test: bool) -> Result<PrintedTicket, TicketRefusal> {
+    /// [`TicketRefusal::NoSuchShow`], [`TicketRefusal::Unsignable`], or an error if the ledger does
+    /// not answer.
+    pub async fn print_ticket(
+        &self,
+        ticket: Ticket,
+        test: bool,
+    ) -> Result<PrintedTicket, TicketRefusal> {
         let show = self
             .catalogue
-            .show(&ticket.show)
+            .begun_show(&ticket.show)
+            .await?
             .ok_or_else(|| TicketRefusal::NoSuchShow(ticket.show.clone()))?;
         let run = show.run.as_ref();
         let journey = run.and_then(|run| JourneySummary::from_legs(run, &ticket.legs));

@@ -24,6 +24,7 @@ use crate::catalogue::selling::NotSold;
 use crate::holds::take::for_sale;
 use crate::inventory::seats::SeatInventory;
 use crate::ledger::{Ledger, LedgerError};
+use crate::stopped_passes::StoppedPasses;
 use crate::store::{InventoryRefusal, VersionedCells};
 use crate::wake::WorkerNotifier;
 
@@ -46,6 +47,8 @@ pub struct Waitlist {
     pub catalogue: Catalogue,
     /// The seats of the shows.
     pub seats: SeatInventory,
+    /// Knows which rooms are over.
+    pub stopped: StoppedPasses,
     /// The installation's clock.
     pub clock: Clock,
     /// The visitors whom this node has seen.
@@ -147,6 +150,7 @@ impl Waitlist {
         line.retain(|waiter| {
             waiter.offer.is_some() || waiter.party.sale_end(show).at_ms() > now_ms
         });
+        self.end_waits_of_rooms_over(&mut line, now_ms).await?;
         if !line.is_empty() && !self.is_sold(show).await? {
             // Those who wait go on waiting, until somebody sells the show again.
             line.retain(|waiter| waiter.offer.is_some());
@@ -186,6 +190,22 @@ impl Waitlist {
             Err(NotSold::Announced(_)) => Ok(false),
             Err(NotSold::Ledger(error)) => Err(error),
         }
+    }
+
+    /// Ends the waits of parties whose room is over, and removes them from the line. A party that
+    /// was made an offer before may still order its seats.
+    async fn end_waits_of_rooms_over(
+        &self,
+        line: &mut Vec<Waiter>,
+        now_ms: i64,
+    ) -> Result<(), LedgerError> {
+        let is_over =
+            |waiter: &Waiter| waiter.offer.is_none() && self.stopped.is_over(&waiter.room);
+        for waiter in line.extract_if(.., |waiter| is_over(waiter)) {
+            self.end_waiting(&waiter, WaitEndReason::SalesEnded, now_ms)
+                .await?;
+        }
+        Ok(())
     }
 
     async fn offer_all(

@@ -6,3 +6,4 @@ mod alone;
 mod many;
 mod misconfigured;
 mod outage;
+mod taken_over;

@@ -6,6 +6,7 @@ mod bad_input;
 mod changing;
 mod choosing;
 mod cinema;
+mod closing;
 mod dumping;
 mod ends;
 mod exchanging;

@@ -3,10 +3,12 @@
 
 use std::collections::HashMap;
 
+use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_servers as servers;
 use serde_json::{Value, json};
 
 use crate::harness::*;
+use crate::trains::{names, on_sale_at_node, seats};
 
 /// Waits until a node shows this many held and sold seats.
 async fn shows(node: &App, held: u64, sold: u64) -> Value {
@@ -218,4 +220,60 @@ async fn two_nodes_that_move_a_show_at_once_give_no_number_to_plans_of_two_venue
     let path = format!("/v1/holds/{}/order", text(&hold, "hold"));
     let order = nodes[2].ask(post(&path, &buyer()).by(&ana));
     order.await.problem(409, "plan_changed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_hold_of_a_departure_is_known_at_every_node_at_once() {
+    if servers::must_skip("the first hold of a departure at two nodes") {
+        return;
+    }
+    let redis = servers::RedisServers::single().await.expect("Redis starts");
+    let nodes = App::nodes(2, &redis.url()).await;
+    for node in &nodes {
+        on_sale_at_node(node).await;
+    }
+    for day in 1..=12 {
+        let who = nodes[0].visitor_of(EVERYDAY, day);
+        let holds = format!("/v1/shows/t1-2099-03-{day:02}/holds");
+        let first = seats(&["A-1"], "S00", "S01");
+        let held = nodes[0].ask(post(&holds, &first).by(&who)).await.is(201);
+        let hold = format!("/v1/holds/{}", text(&held, "hold"));
+        let other = &nodes[1];
+        match day % 4 {
+            0 => other.ask(get(&hold).by(&who)).await.is(200),
+            1 => {
+                let order = post(&format!("{hold}/order"), &names(&["Ana Perez"]));
+                other.ask(order.by(&who)).await.is(201)
+            }
+            2 => {
+                let add = json!({ "add": ["A-2"] });
+                other.ask(patch(&hold, &add).by(&who)).await.is(200)
+            }
+            _ => {
+                let released = other.ask(delete(&hold).by(&who)).await;
+                assert_eq!(released.status, 204, "{}", released.text());
+                continue;
+            }
+        };
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_show_that_one_node_put_is_sold_by_the_other_at_once() {
+    if servers::must_skip("a new show at two nodes") {
+        return;
+    }
+    let redis = servers::RedisServers::single().await.expect("Redis starts");
+    let nodes = App::nodes(2, &redis.url()).await;
+    let ana = nodes[0].visitor(1);
+    for n in 2..8 {
+        let show = format!("night-{n}");
+        nodes[0]
+            .put_show(&show, json!({"starts_at": NODES_BEGIN}))
+            .await;
+        let seat = json!({ "seats": ["A-1"] });
+        let held = nodes[1].try_hold(&ana, &show, &seat).await.is(201);
+        let path = format!("/v1/holds/{}", text(&held, "hold"));
+        nodes[0].ask(get(&path).by(&ana)).await.is(200);
+    }
 }

@@ -76,7 +76,7 @@ fn labels(hold: &Value) -> Vec<String> {
     seats.iter().map(|seat| text(seat, "label")).collect()
 }
 
-fn names(names: &[&str]) -> Value {
+pub fn names(names: &[&str]) -> Value {
     let mut order = buyer();
     order["travellers"] = names.iter().map(|name| json!({ "name": name })).collect();
     order

@@ -69,6 +69,13 @@ pub struct PhaseInputs {
     pub sold_out: bool,
 }
 
+/// Returns from when on (ms) a room is over, or `None` if it has no end. A room that was closed by
+/// hand is over whatever a clock says, so 0 is returned for it.
+#[must_use]
+pub fn over_from_ms(document: &RoomDocument, facts: &RoomFacts) -> Option<i64> {
+    facts.closed_at.map(|_| 0).or(document.closes_at)
+}
+
 /// Returns the phase at `now` (ms).
 #[must_use]
 pub fn phase_at(
@@ -77,7 +84,7 @@ pub fn phase_at(
     inputs: PhaseInputs,
     now: i64,
 ) -> RoomPhase {
-    if facts.closed_at.is_some() || document.closes_at.is_some_and(|closes| now >= closes) {
+    if over_from_ms(document, facts).is_some_and(|over_from| now >= over_from) {
         return RoomPhase::Closed;
     }
     let line_begun = inputs.frozen || inputs.drawn;

@@ -3,6 +3,7 @@
 //! time changes room documents.
 
 mod changing;
+mod ends;
 mod http;
 mod reading;
 mod stopping;
@@ -16,6 +17,7 @@ use std::time::{Duration, Instant};
 use rand::RngExt;
 
 pub use changing::RoomChangeLease;
+use ends::ToldRoomEnds;
 use unknown_room::UnknownRoomRead;
 
 use crate::ledger::{LedgerError, RoomAuditEntry};
@@ -104,6 +106,7 @@ struct RoomFollowerState {
     changing: tokio::sync::Mutex<()>,
     last_reading: Mutex<LastLedgerRead>,
     unknown_room_read: UnknownRoomRead,
+    told_ends: ToldRoomEnds,
     /// Whether the newest coverage must still be sent to booking.
     owes_coverage: AtomicBool,
 }
@@ -122,6 +125,7 @@ impl RoomFollower {
                 changing: tokio::sync::Mutex::default(),
                 last_reading: Mutex::new(LastLedgerRead::now()),
                 unknown_room_read: UnknownRoomRead::default(),
+                told_ends: ToldRoomEnds::default(),
                 owes_coverage: AtomicBool::new(false),
             }),
         }

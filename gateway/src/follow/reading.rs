@@ -45,6 +45,7 @@ impl RoomFollower {
             return Err(failures.swap_remove(0));
         }
         self.inner.last_reading.lock().mark_read();
+        self.publish_owed_ends();
         if !self.owes_coverage() {
             return Ok(());
         }

@@ -13,27 +13,49 @@ const LEDGER_MAX: Duration = Duration::from_millis(1_500);
 
 impl GatewayOpsRoutes {
     /// Finds out whether this process can serve visitors. Without its ledger, its store or booking
-    /// it still serves the lobby, the places and the pictures of the seats from memory. Troubles of
-    /// these three are therefore only warnings, and load balancers still send visitors here.
+    /// it still serves the lobby, the places and the pictures of the seats from memory. If they are
+    /// away for all gateways at once, this is only a warning, and load balancers still send visitors
+    /// here. A fault of this node alone makes it not ready: its own disk takes no write, or booking
+    /// refuses it.
     pub async fn readiness(&self) -> Readiness {
-        let mut reasons = Vec::new();
+        let mut readiness = self.found_troubles().await;
         if *self.leaving.borrow() {
-            reasons.push("this process is draining".to_owned());
+            let draining = "this process is draining".to_owned();
+            readiness.reasons.push(draining);
         }
-        Readiness {
-            reasons,
-            warnings: self.troubles().await,
-        }
+        readiness
     }
 
     /// Returns everything that an operator should put right, one sentence each.
     pub async fn troubles(&self) -> Vec<String> {
+        let Readiness { reasons, warnings } = self.found_troubles().await;
+        reasons.into_iter().chain(warnings).collect()
+    }
+
+    /// Finds what is wrong with this process and with what it needs.
+    async fn found_troubles(&self) -> Readiness {
+        let mut found = Readiness::default();
         // Ledger and booking are asked at the same time, so that a proxy gets its answer in time.
         // Without an answer, it would send no visitors here.
         let (ledger, core) = tokio::join!(self.ledger_trouble(), self.rooms.core().condition());
-        let mut troubles: Vec<String> = ledger.into_iter().collect();
-        troubles.extend(core.reasons.into_iter().chain(core.warnings));
-        troubles.extend(self.warnings.iter().cloned());
+        if let Some(trouble) = ledger {
+            let is_own_fault = self.rooms.ledger().is_own_file();
+            let troubles = if is_own_fault {
+                &mut found.reasons
+            } else {
+                &mut found.warnings
+            };
+            troubles.push(trouble);
+        }
+        found.reasons.extend(core.reasons);
+        found.warnings.extend(core.warnings);
+        found.warnings.extend(self.other_troubles());
+        found
+    }
+
+    /// Returns the troubles besides those of the ledger and of booking.
+    fn other_troubles(&self) -> Vec<String> {
+        let mut troubles = self.warnings.clone();
         troubles.extend(self.rooms.warnings());
         troubles.extend(self.web.warnings());
         let rooms = self.rooms.all();

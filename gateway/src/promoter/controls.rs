@@ -1,6 +1,7 @@
 //! Changes rooms: whole documents, live settings, codes, and phases by hand. Every change writes
 //! its audit row in the same transaction.
 
+use fairgate_base::log_failed_try;
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_pass::Digest;
 use fairgate_rules::faults::{
@@ -20,6 +21,7 @@ use crate::follow::CoverageFailure;
 use crate::ledger::{LedgerError, RoomAuditEntry, RoomChangeOutcome, RoomRow};
 use crate::room::{Room, RoomView, UnknownRoom};
 use crate::store::StoreFailure;
+use crate::upstream::BookingFailure;
 
 /// The most codes that one room may have.
 pub(super) const CODES_MAX: usize = 1_000_000;
@@ -140,6 +142,9 @@ pub enum RoomChangeRefusal {
     /// The list of rooms and the shows that they cover could not be sent to booking.
     #[error(transparent)]
     Coverage(#[from] CoverageFailure),
+    /// The room is closed, but booking could not be told.
+    #[error("the room is closed, but booking does not know it yet: {0}")]
+    PassesStillOpen(BookingFailure),
 }
 
 impl From<RoomInputRefusal> for RoomChangeRefusal {
@@ -191,7 +196,26 @@ impl PromoterControls {
             Err(_) => (self.create_room(id, document).await?, true),
         };
         self.follower.publish_coverage().await?;
+        self.publish_end(id).await?;
         Ok(outcome)
+    }
+
+    /// Tells booking from when on the room is over. If the room is over already, its passes open
+    /// nothing new when this returns. If it will be over later, booking may also be told later.
+    async fn publish_end(&self, id: &str) -> Result<(), RoomChangeRefusal> {
+        let Err(failure) = self.follower.publish_ends().await else {
+            return Ok(());
+        };
+        let room = self.rooms.get(id)?;
+        if room.phase(self.rooms.now_ms()) == RoomPhase::Closed {
+            return Err(RoomChangeRefusal::PassesStillOpen(failure));
+        }
+        log_failed_try!(
+            failure,
+            room = id,
+            "booking is to be told again when the room closes"
+        );
+        Ok(())
     }
 
     async fn create_room(
@@ -322,7 +346,7 @@ impl PromoterControls {
     ///
     /// # Errors
     /// Fails if there is no such room, or if it is the built-in one. Also fails if a closed room
-    /// should open or draw.
+    /// should open or draw, or if booking could not be told that the room is closed.
     pub async fn by_hand(
         &self,
         id: &str,
@@ -334,6 +358,9 @@ impl PromoterControls {
         }
         for _ in 0..TRIES_MAX {
             if self.by_hand_once(&room, change).await? {
+                if change == ManualPhase::Close {
+                    self.publish_end(id).await?;
+                }
                 return Ok(RoomView::fresh(&self.rooms, &room).await);
             }
         }

@@ -16,7 +16,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::{
     BookingCondition, BookingCore, BookingDependencies, BookingFailure, BookingPulse,
-    BookingSeatSnapshot, HoldSignal, OnsaleReply, ShowSummary, StoppedPassNotice,
+    BookingSeatSnapshot, HoldSignal, OnsaleReply, RoomEndNotice, ShowSummary, StoppedPassNotice,
 };
 
 /// How many signals wait for a slow reader before the oldest are dropped.
@@ -118,6 +118,10 @@ impl BookingCore for EmbeddedBooking {
         passes: Vec<StoppedPassNotice>,
     ) -> Result<(), BookingFailure> {
         Ok(self.booking.gateways().stop_passes(room, passes).await?)
+    }
+
+    async fn end_rooms(&self, ends: Vec<RoomEndNotice>) -> Result<(), BookingFailure> {
+        Ok(self.booking.gateways().end_rooms(ends).await?)
     }
 
     async fn pulse(

@@ -18,7 +18,7 @@ pub use booking::config::PaymentSettings;
 pub use booking::http::route_kinds::{RouteKind, route_kind};
 pub use booking::internal::gateway_desk::{BookingCondition, BookingPulse, ShowSummary};
 pub use booking::internal::wire::{
-    InternalHoldSignal as HoldSignal, OnsaleReply, StoppedPassNotice,
+    InternalHoldSignal as HoldSignal, OnsaleReply, RoomEndNotice, StoppedPassNotice,
 };
 pub use booking::inventory::seats::{CategorySeatsLeft, PriceTier, ShowSeatsLeft};
 use bytes::Bytes;
@@ -146,6 +146,9 @@ pub trait BookingCore: Send + Sync + 'static {
         room: &str,
         passes: Vec<StoppedPassNotice>,
     ) -> Result<(), BookingFailure>;
+    /// Tells booking from when on rooms are over. Returns once every booking process that takes
+    /// calls applies the ends, except a process that fails to answer. Calling again is harmless.
+    async fn end_rooms(&self, ends: Vec<RoomEndNotice>) -> Result<(), BookingFailure>;
     /// Reads the measurements of these shows and of the trains that the room covers, and the
     /// visitors who finished after the cursor `finished_after`.
     async fn pulse(

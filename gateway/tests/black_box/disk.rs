@@ -1,6 +1,6 @@
-//! Fills the disk of the ledger while the server runs. `/readyz` must report the full disk within
-//! two seconds, no place that was given may be lost, and joins must work again when the disk has
-//! free space.
+//! Fills the disk of the ledger while the server runs. Within two seconds the server must not be
+//! ready, and say why. No place that was given may be lost, and joins must work again when the disk
+//! has free space.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -63,18 +63,23 @@ async fn joined(server: &Server) -> Option<String> {
     None
 }
 
-/// Waits until `/readyz` tells operators that the disk is full, or until it no longer does so.
-/// Returns its body. The lobby is served either way, so the process stays ready.
+/// Waits until the server is not ready because the disk is full, or until it is ready again.
+/// Returns the body of `/readyz`.
 async fn until_full(server: &Server, is_full: bool) -> String {
-    until_within("the warning changes", SHOWS_WITHIN, async || {
-        let told = server.ready_as_operator().await.is(200).to_string();
-        (told.contains("too little free space") == is_full).then_some(told)
+    until_within("the readiness changes", SHOWS_WITHIN, async || {
+        let answer = server.ready_as_operator().await;
+        let told = answer.json();
+        let is_told = told["reasons"]
+            .to_string()
+            .contains("too little free space");
+        let status = if is_full { 503 } else { 200 };
+        (is_told == is_full && answer.status == status).then(|| told.to_string())
     })
     .await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_disk_is_reported_within_two_seconds_and_no_given_place_is_lost() {
+async fn a_server_with_a_full_disk_is_not_ready_within_two_seconds_and_loses_no_given_place() {
     let mut disk = None;
     let server = Server::prepared(&[], async |data| disk = SmallDisk::mount(data)).await;
     let Some(disk) = disk else {

@@ -10,7 +10,7 @@ use fairgate_model::onsale::OnsaleRequest;
 use fairgate_pass::Holder;
 use gateway::upstream::{
     BookingCondition, BookingCore, BookingFailure, BookingPulse, BookingSeatSnapshot, HoldSignal,
-    OnsaleReply, ShowSummary, StoppedPassNotice,
+    OnsaleReply, RoomEndNotice, ShowSummary, StoppedPassNotice,
 };
 use tokio::sync::broadcast;
 use utoipa_axum::router::OpenApiRouter;
@@ -130,6 +130,10 @@ impl BookingCore for Bare {
         _room: &str,
         _passes: Vec<StoppedPassNotice>,
     ) -> Result<(), BookingFailure> {
+        Ok(())
+    }
+
+    async fn end_rooms(&self, _ends: Vec<RoomEndNotice>) -> Result<(), BookingFailure> {
         Ok(())
     }
 

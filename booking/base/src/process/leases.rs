@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use fairgate_databases::{Installation, LedgerError, PostgresDatabase};
 use rand::RngExt;
-use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// How long a lease lasts without renewal, in milliseconds. A process that was killed therefore
@@ -69,12 +68,11 @@ pub enum ProcessRefusal {
 }
 
 /// The leases under which this process works on the database. They are renewed until this value is
-/// dropped.
+/// dropped. Without them, the database takes no write of this process.
 pub struct ProcessLeases {
-    installation: Installation,
+    database: PostgresDatabase,
     leases: Vec<StoreLease>,
     renewing: JoinHandle<()>,
-    lost: watch::Receiver<Option<ProcessStoreKind>>,
 }
 
 /// One lease of this process.
@@ -83,6 +81,12 @@ struct StoreLease {
     store: ProcessStoreKind,
     owner: String,
     shared: bool,
+}
+
+impl StoreLease {
+    fn name_and_owner(&self) -> (&str, &str) {
+        (self.store.lease_name(), &self.owner)
+    }
 }
 
 impl ProcessLeases {
@@ -109,46 +113,39 @@ impl ProcessLeases {
         for (store, shared) in stores.iter().copied() {
             leases.push(acquire_lease(&installation, store, shared, wait_max).await?);
         }
-        let (lost_sender, lost) = watch::channel(None);
-        let renewing = tokio::spawn(renew_leases(
-            installation.clone(),
-            leases.clone(),
-            lost_sender,
-        ));
+        let required: Vec<(&str, &str)> = leases.iter().map(StoreLease::name_and_owner).collect();
+        database.require_leases(&required);
+        let renewing = tokio::spawn(renew_leases(installation, leases.clone()));
         Ok(Self {
-            installation,
+            database: database.clone(),
             leases,
             renewing,
-            lost,
         })
     }
 
     /// Returns once another process has taken one of the leases. This happens if this process stood
-    /// still for so long that its lease ran out and another process took it. This process must then
-    /// end.
+    /// still for so long that its lease ran out and another process took it. From then on the
+    /// database takes no write of this process, and this process must end.
     pub async fn wait_until_lost(&self) {
-        let mut lost = self.lost.clone();
-        let taken = lost.wait_for(Option::is_some).await.map(|keeps| *keeps);
-        let Ok(keeps) = taken else {
-            // Nobody renews the leases any more, because they are being released.
-            return std::future::pending().await;
-        };
-        let keeps = keeps.map_or("", ProcessStoreKind::name);
-        tracing::error!(
-            keeps,
-            "another process has taken this one's place on the database"
-        );
+        self.database.wait_until_leases_lost().await;
+        tracing::error!("another process has taken this one's place on the database");
     }
 
     /// Releases the leases that are not shared, so that the next process need not wait.
     pub async fn release_all(self) {
         self.renewing.abort();
         // A shared lease is still needed by the other processes.
-        for held in self.leases.iter().filter(|lease| !lease.shared) {
-            let lease = held.store.lease_name();
-            if let Err(error) = self.installation.release_lease(lease, &held.owner).await {
-                tracing::debug!(%error, "the lease could not be ended; it runs out by itself");
-            }
+        let own = self.leases.iter().filter(|lease| !lease.shared);
+        let own: Vec<(String, String)> = own
+            .map(StoreLease::name_and_owner)
+            .map(|(name, owner)| (name.to_owned(), owner.to_owned()))
+            .collect();
+        if own.is_empty() {
+            return;
+        }
+        let installation = Installation::Server(self.database.clone());
+        if let Err(error) = installation.release_leases(own).await {
+            tracing::debug!(%error, "the leases could not be ended; they run out by themselves");
         }
     }
 }
@@ -172,7 +169,7 @@ async fn acquire_lease(
     };
     let started = Instant::now();
     while !installation
-        .lease(store.lease_name(), &owner, TTL_MS)
+        .take_over_lease(store.lease_name(), &owner, TTL_MS)
         .await?
     {
         if started.elapsed() >= wait_max {
@@ -191,23 +188,15 @@ async fn acquire_lease(
     })
 }
 
-/// Renews the leases until another process has one of them. A database that does not answer is
-/// asked again at the next renewal, because a missing answer does not mean that a lease is lost.
-async fn renew_leases(
-    installation: Installation,
-    leases: Vec<StoreLease>,
-    lost: watch::Sender<Option<ProcessStoreKind>>,
-) {
+/// Renews the leases for ever. A database that does not answer is asked again at the next renewal,
+/// because a missing answer does not mean that a lease is lost. If one is lost, the database says so
+/// to every write, also to this one.
+async fn renew_leases(installation: Installation, leases: Vec<StoreLease>) {
     loop {
         tokio::time::sleep(RENEW_EVERY).await;
-        for StoreLease { store, owner, .. } in &leases {
-            match installation.lease(store.lease_name(), owner, TTL_MS).await {
-                Ok(true) => {}
-                Ok(false) => {
-                    lost.send_replace(Some(*store));
-                    return;
-                }
-                Err(error) => tracing::debug!(%error, "a lease could not be renewed; trying again"),
+        for (name, owner) in leases.iter().map(StoreLease::name_and_owner) {
+            if let Err(error) = installation.lease(name, owner, TTL_MS).await {
+                tracing::debug!(%error, "a lease could not be renewed; trying again");
             }
         }
     }
@@ -215,51 +204,119 @@ async fn renew_leases(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use fairgate_servers::{PostgresServer, must_skip};
+    use tokio::sync::Notify;
+
+    async fn connected(server: &PostgresServer) -> PostgresDatabase {
+        let connected = PostgresDatabase::connect(&server.url()).await;
+        connected.expect("it connects")
+    }
+
+    async fn started() -> PostgresServer {
+        let server = PostgresServer::options().without_fsync().start().await;
+        let server = server.expect("a server");
+        drop(connected(&server).await);
+        server
+    }
+
+    /// Takes the lease of the rooms, in a process of its own.
+    async fn enter(server: &PostgresServer, shared: bool) -> Result<ProcessLeases, ProcessRefusal> {
+        let stores = [(ProcessStoreKind::Rooms, shared)];
+        let database = connected(server).await;
+        ProcessLeases::acquire_all_within(&database, &stores, Duration::ZERO).await
+    }
+
+    /// Lets all leases run out, as happens if their owners stand still for too long.
+    async fn run_out(server: &PostgresServer) {
+        let done = server.query("UPDATE leases SET until = 0").await;
+        done.expect("it is written");
+    }
+
+    /// Writes a value, as a process does.
+    async fn write(leases: &ProcessLeases) -> Result<Vec<u8>, LedgerError> {
+        let installation = Installation::Server(leases.database.clone());
+        installation.value("of a test", vec![1]).await
+    }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn one_process_is_alone_or_all_of_them_share() {
         if must_skip("who works on one database") {
             return;
         }
-        let server = PostgresServer::options().without_fsync().start().await;
-        let server = server.expect("a server");
-        let database = PostgresDatabase::connect(&server.url())
-            .await
-            .expect("it connects");
-        let enter = async |shared| {
-            ProcessLeases::acquire_all_within(
-                &database,
-                &[(ProcessStoreKind::Rooms, shared)],
-                Duration::ZERO,
-            )
-            .await
-        };
-
-        let alone = enter(false).await.expect("no other process has a lease");
-        let (second, sharing) = tokio::join!(enter(false), enter(true));
+        let server = started().await;
+        let alone = enter(&server, false).await;
+        let alone = alone.expect("no other process has a lease");
+        let (second, sharing) = tokio::join!(enter(&server, false), enter(&server, true));
         assert!(matches!(second, Err(ProcessRefusal::NotAlone(_))));
         assert!(matches!(sharing, Err(ProcessRefusal::OtherAlone(_))));
-        let seats =
-            ProcessLeases::acquire_all(&database, &[(ProcessStoreKind::Seats, false)]).await;
+        let seats = [(ProcessStoreKind::Seats, false)];
+        let seats = ProcessLeases::acquire_all(&connected(&server).await, &seats).await;
         assert!(seats.is_ok(), "rooms and seats have different leases");
 
         alone.release_all().await;
-        let shared = enter(true).await.expect("the first has left");
-        assert!(enter(true).await.is_ok(), "several processes may share");
-        assert!(matches!(
-            enter(false).await,
-            Err(ProcessRefusal::NotAlone(_))
-        ));
-        drop(shared);
+        let shared = enter(&server, true).await.expect("the first has left");
+        assert!(enter(&server, true).await.is_ok(), "several may share");
+        let third = enter(&server, false).await;
+        assert!(matches!(third, Err(ProcessRefusal::NotAlone(_))));
+        write(&shared).await.expect("it has its lease");
+    }
 
-        // Now another process has the lease, as happens if this process stands still for too long.
-        let taken = enter(true).await.expect("the lease is shared");
-        let sql = "UPDATE leases SET owner = 'another', until = until + 60000";
-        server.query(sql).await.expect("it is written");
-        tokio::time::timeout(Duration::from_secs(20), taken.wait_until_lost())
-            .await
-            .expect("the process notices the loss in time");
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_process_that_lost_its_lease_writes_nothing_and_notices_it() {
+        if must_skip("a process that lost its lease") {
+            return;
+        }
+        for shared in [false, true] {
+            let server = started().await;
+            let old = enter(&server, shared).await.expect("nobody has a lease");
+            run_out(&server).await;
+            write(&old).await.expect("nobody has taken its place");
+            run_out(&server).await;
+            let new = enter(&server, !shared).await;
+            let new = new.expect("the lease has run out");
+            let refused = write(&old).await.expect_err("its place is taken");
+            assert!(refused.to_string().contains("another process"), "{refused}");
+            tokio::time::timeout(Duration::from_secs(20), old.wait_until_lost())
+                .await
+                .expect("the process notices the loss in time");
+            write(&new).await.expect("it has its lease");
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_lease_changes_hands_only_while_no_transaction_of_its_owner_is_running() {
+        if must_skip("a lease that is taken while its owner writes") {
+            return;
+        }
+        let server = started().await;
+        let old = enter(&server, false).await.expect("nobody has a lease");
+        let [begun, finish] = [(); 2].map(|()| Arc::new(Notify::new()));
+        let installation = Installation::Server(old.database.clone());
+        let steps = (Arc::clone(&begun), Arc::clone(&finish));
+        let writing = tokio::spawn(async move {
+            let written = installation.write(steps, |tx, (begun, finish)| {
+                Box::pin(async move {
+                    begun.notify_one();
+                    finish.notified().await;
+                    let sql = "INSERT INTO installation (name, value) VALUES ('slow', '')";
+                    tx.execute(sql, &[]).await
+                })
+            });
+            written.await
+        });
+        begun.notified().await;
+        run_out(&server).await;
+        let early = enter(&server, false).await;
+        assert!(matches!(early, Err(ProcessRefusal::NotAlone(_))));
+        finish.notify_one();
+        let written = writing.await.expect("no panic");
+        assert_eq!(written.expect("it had its lease"), 1);
+        run_out(&server).await;
+        let new = enter(&server, false).await;
+        let _new = new.expect("the lease has run out");
+        write(&old).await.expect_err("its place is taken");
     }
 }

@@ -3,19 +3,31 @@
 //! writes.
 
 use super::Installation;
-use crate::LedgerError;
+use crate::own_tables::WRITERS_LOCK;
 use crate::sql::now_ms;
 use crate::write_check::LastWriteCheck;
+use crate::{LedgerError, SqlTransaction};
 
 /// Takes or renews a lease. The same statement compares the lease's end with the database's clock
-/// and sets the new end.
+/// and sets the new end. If the lease was taken by a clock that was more than a second ahead, it
+/// stays with its owner, and ends after the time for which it was taken, counted from now.
 const TAKE_LEASE: &str = concat!(
-    "INSERT INTO leases (name, owner, until) VALUES ($1, $2, ",
+    "INSERT INTO leases AS l (name, owner, until, taken_at) VALUES ($1, $2, ",
     now_ms!(),
-    " + $3) ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until = ",
+    " + $3, ",
     now_ms!(),
-    " + $3 WHERE leases.owner = excluded.owner OR leases.until <= ",
-    now_ms!()
+    ") ON CONFLICT (name) DO UPDATE SET \
+     owner = CASE WHEN l.owner = excluded.owner OR l.until <= ",
+    now_ms!(),
+    " THEN excluded.owner ELSE l.owner END, \
+     until = CASE WHEN l.owner = excluded.owner OR l.until <= ",
+    now_ms!(),
+    " THEN excluded.until ELSE excluded.taken_at + l.until - l.taken_at END, \
+     taken_at = excluded.taken_at WHERE l.owner = excluded.owner OR l.until <= ",
+    now_ms!(),
+    " OR l.taken_at > ",
+    now_ms!(),
+    " + 1000 RETURNING owner"
 );
 
 /// The name of a lease that is written only to find out whether the database takes writes. It
@@ -71,9 +83,37 @@ impl Installation {
     pub async fn lease(&self, name: &str, owner: &str, ttl_ms: i64) -> Result<bool, LedgerError> {
         let lease = (name.to_owned(), owner.to_owned());
         self.write(lease, move |tx, (name, owner)| {
+            Box::pin(take_lease(tx, name, owner, ttl_ms))
+        })
+        .await
+    }
+
+    /// Takes a lease as [`Self::lease`] does, for a process that will require it for every write
+    /// ([`PostgresDatabase::require_leases`](crate::PostgresDatabase::require_leases)). It is taken
+    /// from another owner only while no transaction of a process with such leases is running, so
+    /// that no process commits anything after it has lost its lease. Returns false until then.
+    ///
+    /// # Errors
+    /// Returns an error where the database did not take the write.
+    pub async fn take_over_lease(
+        &self,
+        name: &str,
+        owner: &str,
+        ttl_ms: i64,
+    ) -> Result<bool, LedgerError> {
+        let lease = (name.to_owned(), owner.to_owned());
+        self.write(lease, move |tx, (name, owner)| {
             Box::pin(async move {
-                let written = tx.execute(TAKE_LEASE, &[name, owner, &ttl_ms]).await?;
-                Ok(written == 1)
+                let sql = "SELECT 1 FROM leases WHERE name = $1 AND owner = $2";
+                let is_own = tx.first(sql, &[name, owner]).await?.is_some();
+                if !is_own && tx.is_postgres() {
+                    let sql = format!("SELECT pg_try_advisory_xact_lock({WRITERS_LOCK}, 0)");
+                    let has_no_writers: bool = tx.query_one(&sql, &[]).await?.get(0)?;
+                    if !has_no_writers {
+                        return Ok(false);
+                    }
+                }
+                take_lease(tx, name, owner, ttl_ms).await
             })
         })
         .await
@@ -85,11 +125,23 @@ impl Installation {
     /// # Errors
     /// Returns an error where the database did not take the write.
     pub async fn release_lease(&self, name: &str, owner: &str) -> Result<(), LedgerError> {
-        let lease = (name.to_owned(), owner.to_owned());
-        self.write(lease, |tx, (name, owner)| {
+        self.release_leases(vec![(name.to_owned(), owner.to_owned())])
+            .await
+    }
+
+    /// Gives back several leases in one transaction. Each is given as its name and its owner. A
+    /// process that requires them for its writes cannot write after that.
+    ///
+    /// # Errors
+    /// Returns an error where the database did not take the write.
+    pub async fn release_leases(&self, leases: Vec<(String, String)>) -> Result<(), LedgerError> {
+        self.write(leases, |tx, leases| {
             Box::pin(async move {
                 let sql = "DELETE FROM leases WHERE name = $1 AND owner = $2";
-                tx.execute(sql, &[name, owner]).await.map(drop)
+                for (name, owner) in leases {
+                    tx.execute(sql, &[name, owner]).await?;
+                }
+                Ok(())
             })
         })
         .await
@@ -117,5 +169,18 @@ impl Installation {
             writer.check_space_and_last_commit()?;
         }
         self.lease(PROBE, PROBE, 0).await.map(drop)
+    }
+}
+
+/// Takes or renews a lease. Returns whether `owner` has it now.
+async fn take_lease(
+    tx: &SqlTransaction,
+    name: &str,
+    owner: &str,
+    ttl_ms: i64,
+) -> Result<bool, LedgerError> {
+    match tx.first(TAKE_LEASE, &[&name, &owner, &ttl_ms]).await? {
+        Some(row) => Ok(row.get::<String>(0)? == owner),
+        None => Ok(false),
     }
 }

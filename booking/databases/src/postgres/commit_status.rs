@@ -10,6 +10,7 @@
 use std::time::{Duration, Instant};
 
 use deadpool_postgres::Pool;
+use tokio_postgres::SimpleQueryRow;
 
 /// How long the server is asked again and again. It may be restarting.
 const ASK_FOR: Duration = Duration::from_secs(10);
@@ -22,13 +23,23 @@ pub(super) const BEGIN_LIFE: &str = "INSERT INTO server_life DEFAULT VALUES ON C
 
 /// Reads the number of the current transaction, and the life it runs in.
 pub(super) const READ_IDENTITY: &str =
-    "SELECT pg_current_xact_id()::text, (SELECT life FROM server_life)";
+    "SELECT pg_current_xact_id()::text AS xid, (SELECT life FROM server_life) AS life";
 
 /// A transaction's number and the life in which it ran. Both are needed to find out how it ended.
 #[derive(Debug, Clone)]
 pub(super) struct TransactionIdentity {
     pub(super) xid: String,
     pub(super) life: Option<String>,
+}
+
+impl TransactionIdentity {
+    /// Reads the row of [`READ_IDENTITY`]. Returns `None` for the row of another statement.
+    pub(super) fn of_row(row: &SimpleQueryRow) -> Option<Self> {
+        Some(Self {
+            xid: row.try_get("xid").ok()??.to_owned(),
+            life: row.try_get("life").ok()?.map(str::to_owned),
+        })
+    }
 }
 
 /// How a transaction ended.

@@ -3,6 +3,7 @@
 
 mod commit_status;
 mod connect;
+mod fence;
 mod start_check;
 mod tx;
 
@@ -17,6 +18,7 @@ use crate::LedgerError;
 use crate::error::is_connection_lost;
 use crate::write_check::LastWriteCheck;
 use commit_status::{CommitStatus, TransactionIdentity};
+use fence::{LEASES_HELD, WriteFence};
 pub use start_check::DatabaseOpenError;
 use tx::PooledConnection;
 pub use tx::PostgresTransaction;
@@ -37,6 +39,7 @@ const MIGRATION_LOCK: i64 = 0x6661_6972;
 pub struct PostgresDatabase {
     pool: Pool,
     write_check: Arc<LastWriteCheck>,
+    fence: Arc<WriteFence>,
 }
 
 impl PostgresDatabase {
@@ -50,12 +53,27 @@ impl PostgresDatabase {
         Ok(Self {
             pool: connect::pool_for_url(url)?,
             write_check: Arc::default(),
+            fence: Arc::default(),
         })
     }
 
     /// Returns the cached result of the check whether the database takes writes.
     pub(crate) fn write_check(&self) -> &LastWriteCheck {
         &self.write_check
+    }
+
+    /// Lets this process write only while it has these leases. Each is given as its name and its
+    /// owner, without quotes. A transaction that begins without one of them is refused. The leases
+    /// must have been taken with
+    /// [`Installation::take_over_lease`](crate::Installation::take_over_lease).
+    pub fn require_leases(&self, leases: &[(&str, &str)]) {
+        self.fence.require(leases);
+    }
+
+    /// Returns once a transaction was refused because this process no longer has the leases of
+    /// [`Self::require_leases`].
+    pub async fn wait_until_leases_lost(&self) {
+        self.fence.wait_until_lost().await;
     }
 
     /// Runs one domain transaction (`READ COMMITTED`) and returns once it is durable, or was rolled
@@ -77,8 +95,9 @@ impl PostgresDatabase {
         F: Fn(PostgresTransaction) -> R + Send + Sync + 'static,
         R: Future<Output = Result<T, E>> + Send + 'static,
     {
-        let pool = self.pool.clone();
-        let to_the_end = tokio::spawn(async move { run_with_retries(&pool, &transaction).await });
+        let (pool, fence) = (self.pool.clone(), Arc::clone(&self.fence));
+        let to_the_end =
+            tokio::spawn(async move { run_with_retries(&pool, &fence, &transaction).await });
         match tokio::time::timeout(ANSWER_WITHIN, to_the_end).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(ended)) => Err(LedgerError::Unknown(ended.to_string()).into()),
@@ -219,7 +238,11 @@ enum TransactionOutcome<T, E> {
 
 /// Runs a transaction until it is committed, fails with an error of its own, or was tried
 /// [`TRIES_MAX`] times.
-async fn run_with_retries<T, E, F, R>(pool: &Pool, transaction: &F) -> Result<T, E>
+async fn run_with_retries<T, E, F, R>(
+    pool: &Pool,
+    fence: &WriteFence,
+    transaction: &F,
+) -> Result<T, E>
 where
     E: From<LedgerError>,
     F: Fn(PostgresTransaction) -> R,
@@ -229,7 +252,7 @@ where
     loop {
         tries += 1;
         let pooled = take_connection(pool).await?;
-        let (error, may_run_again) = match try_once(&pooled, transaction).await {
+        let (error, may_run_again) = match try_once(&pooled, fence, transaction).await {
             TransactionOutcome::Committed(value) => return Ok(value),
             TransactionOutcome::Undone(error, may_run_again) => {
                 if pooled.connection()?.batch_execute("ROLLBACK").await.is_ok() {
@@ -266,6 +289,7 @@ where
 
 async fn try_once<T, E, F, R>(
     pooled: &Arc<PooledConnection>,
+    fence: &WriteFence,
     transaction: &F,
 ) -> TransactionOutcome<T, E>
 where
@@ -273,7 +297,7 @@ where
     F: Fn(PostgresTransaction) -> R,
     R: Future<Output = Result<T, E>>,
 {
-    let identity = match begin_transaction(pooled).await {
+    let identity = match begin_transaction(pooled, fence).await {
         Ok(identity) => identity,
         Err(error) => return TransactionOutcome::Undone(error.into(), pooled.may_run_again()),
     };
@@ -306,29 +330,41 @@ where
     }
 }
 
-/// Begins a transaction and reads its identity in the same round trip.
+/// Begins a transaction. Checks the process's leases and reads the transaction's identity in the
+/// same round trip.
 async fn begin_transaction(
     pooled: &Arc<PooledConnection>,
+    fence: &WriteFence,
 ) -> Result<TransactionIdentity, LedgerError> {
     let connection = pooled.connection()?;
+    let check = fence.check();
+    let check_sql = check.as_ref().map_or("", |check| check.sql.as_str());
     loop {
         let begun = connection
             .simple_query(&format!(
-                "BEGIN ISOLATION LEVEL READ COMMITTED; {}",
+                "BEGIN ISOLATION LEVEL READ COMMITTED; {check_sql} {}",
                 commit_status::READ_IDENTITY
             ))
             .await
             .map_err(|error| pooled.note_failure(error))?;
-        let row = begun.iter().find_map(|message| match message {
-            SimpleQueryMessage::Row(row) => Some(row),
-            _ => None,
-        });
-        let row =
-            row.ok_or_else(|| LedgerError::Corrupt("a transaction without a number".into()))?;
-        let identity = TransactionIdentity {
-            xid: row.get(0).unwrap_or_default().to_owned(),
-            life: row.get(1).map(str::to_owned),
+        let rows = || {
+            begun.iter().filter_map(|message| match message {
+                SimpleQueryMessage::Row(row) => Some(row),
+                _ => None,
+            })
         };
+        if let Some(check) = &check {
+            let held = rows().find_map(|row| row.try_get(LEASES_HELD).ok().flatten());
+            if held != Some(&*check.required) {
+                fence.note_lost();
+                return Err(LedgerError::Unavailable(
+                    "another process has taken this one's place on the database".to_owned(),
+                ));
+            }
+        }
+        let identity = rows().find_map(TransactionIdentity::of_row);
+        let identity = identity
+            .ok_or_else(|| LedgerError::Corrupt("a transaction without a number".into()))?;
         if identity.life.is_some() {
             return Ok(identity);
         }

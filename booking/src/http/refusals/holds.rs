@@ -40,6 +40,7 @@ impl From<HoldRefusal> for Problem {
             HoldRefusal::JourneyHeld { hold, labels } => journey_held(&hold, labels),
             HoldRefusal::JourneyOrdered(order) => journey_ordered(&order),
             HoldRefusal::NotYours => not_yours("hold"),
+            HoldRefusal::RoomOver(room) => pass_stopped(&room),
             HoldRefusal::Ledger(error) => error.into(),
             HoldRefusal::Expired
             | HoldRefusal::OfferOver
@@ -106,6 +107,26 @@ fn without_values(refusal: &HoldRefusal) -> Problem {
         ),
     };
     Problem::new(code, detail)
+}
+
+/// Builds 401 `pass_stopped`.
+#[must_use]
+pub fn pass_stopped(room: &str) -> Problem {
+    no_new_seats(
+        ProblemCode::PassStopped,
+        room,
+        format!(
+            "The pass no longer opens anything new, because its place was left or ended by the promoter, or the room was closed. No new seats were held. What you hold or ordered you can still pay, read or give back. /r/{room} says how things stand."
+        ),
+    )
+}
+
+/// Builds the problem of a pass that can take nothing new.
+#[must_use]
+pub fn no_new_seats(code: ProblemCode, room: &str, detail: String) -> Problem {
+    Problem::new(code, detail)
+        .with_member("room", room)
+        .with_member("room_url", format!("/r/{room}"))
 }
 
 /// Builds 403 `not_yours`.

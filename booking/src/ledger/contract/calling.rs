@@ -43,7 +43,7 @@ pub(super) async fn begin(ledger: &Books, call: KeyedCall) -> BeginCallOutcome {
     begin_at(ledger, call, NOW_MS).await
 }
 
-async fn begin_at(ledger: &Books, call: KeyedCall, now_ms: i64) -> BeginCallOutcome {
+pub(super) async fn begin_at(ledger: &Books, call: KeyedCall, now_ms: i64) -> BeginCallOutcome {
     let begun = ledger.begin_call(call, now_ms).await;
     begun.expect("written")
 }

@@ -8,6 +8,7 @@ mod exchanging;
 mod free;
 mod keeping;
 mod late;
+mod lending;
 mod onsale;
 mod paying;
 mod pinning;
@@ -68,6 +69,7 @@ const OTHER_DATA: &[&[Case]] = &[
     auditing::CASES,
     calling::CASES,
     keeping::CASES,
+    lending::CASES,
     onsale::CASES,
     pinning::CASES,
     pruning::CASES,

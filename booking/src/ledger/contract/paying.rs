@@ -194,7 +194,7 @@ async fn an_event_that_was_put_off_delays_no_other_event(ledger: Books) {
         let kept = ledger.keep_event(PROVIDER, event.to_owned(), None, vec![7], at);
         assert!(kept.await.expect("stored"));
     }
-    let put_off = ledger.put_off_event(PROVIDER.to_owned(), "a".to_owned(), NOW_MS + 1);
+    let put_off = ledger.put_off_event(PROVIDER.to_owned(), "a".to_owned(), NOW_MS + 1, NOW_MS);
     put_off.await.expect("written");
     let waiting = async |now_ms| -> Vec<(String, u32)> {
         let waiting = events(&ledger, now_ms).await;
@@ -402,14 +402,18 @@ async fn an_effect_that_was_put_off_is_due_later(ledger: Books) {
     let first = due(&ledger, NOW_MS + 1).await.remove(0);
     assert_eq!(first.attempts, 0);
     let later = NOW_MS + 60_000;
-    let put_off = ledger.put_off(first.id, later, "no answer".into()).await;
+    let put_off = ledger
+        .put_off(first.id, later, "no answer".into(), NOW_MS)
+        .await;
     put_off.expect("written");
     assert!(due(&ledger, later - 1).await.is_empty());
     assert_eq!(ledger.backlog().await.expect("readable"), (0, 1));
     let again = due(&ledger, later).await.remove(0);
     assert_eq!((again.id, again.attempts), (first.id, 1));
     ledger.captured(first.id, later).await.expect("written");
-    let put_off = ledger.put_off(first.id, later, "too late".into()).await;
+    let put_off = ledger
+        .put_off(first.id, later, "too late".into(), NOW_MS)
+        .await;
     put_off.expect("written");
     assert!(
         due(&ledger, i64::MAX).await.is_empty(),

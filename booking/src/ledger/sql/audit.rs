@@ -343,8 +343,8 @@ async fn mend_order(tx: &SqlTransaction, id: &OrderId, now_ms: i64) -> Result<bo
     let sql = "UPDATE payments SET owes = NULL WHERE order_id = $1";
     tx.execute(sql, &[&id.as_str()]).await?;
     record_owed_effect(tx, id, owed, now_ms).await?;
-    let sql = "UPDATE effects SET done_at = NULL, due_at = $2 WHERE order_id = $1 \
-         AND kind = (SELECT owes FROM payments WHERE order_id = $1)";
+    let sql = "UPDATE effects SET done_at = NULL, due_at = $2, due_set_at = $2 \
+         WHERE order_id = $1 AND kind = (SELECT owes FROM payments WHERE order_id = $1)";
     tx.execute(sql, &[&id.as_str(), &now_ms]).await?;
     Ok(true)
 }

@@ -4,6 +4,7 @@
 
 use fairgate_databases::SqlTransaction;
 
+use super::lent_work::CLOCKS_DIFFER_MS;
 use super::rows::{Result, bytes32, call_outcome, small, text};
 use crate::ledger::{BeginCallOutcome, CALL_LEASE_MS, KeptAnswer, KeyedCall};
 
@@ -21,8 +22,10 @@ pub(super) async fn begin_call(
          SET kept_at = excluded.kept_at, lent_to = excluded.lent_to, \
          lent_until = excluded.lent_until WHERE kept_answers.asked = excluded.asked \
          AND (kept_answers.lent_until <= excluded.kept_at \
-         OR kept_answers.lent_to = excluded.lent_to)";
+         OR kept_answers.lent_until > $7 OR kept_answers.lent_to = excluded.lent_to)";
     let lent_until_ms = now_ms + CALL_LEASE_MS;
+    // No lease lasts longer than this, unless a clock was ahead when the call was lent.
+    let latest_ms = lent_until_ms + CLOCKS_DIFFER_MS;
     let written = tx
         .execute(
             sql,
@@ -33,6 +36,7 @@ pub(super) async fn begin_call(
                 &now_ms,
                 &call.node,
                 &lent_until_ms,
+                &latest_ms,
             ],
         )
         .await?;

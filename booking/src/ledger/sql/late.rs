@@ -10,6 +10,7 @@ use fairgate_model::orders::{Order, OrderItem};
 use super::Ledger;
 use super::card_limit::over_card_limit;
 use super::claims::{check_existing, insert_claims, lock_for_claim};
+use super::lent_work::LentWork;
 use super::order_changes::apply_to_order;
 use super::rows::{Result, corrupt, items_text, lock_order, parsed, text};
 use crate::ledger::{ClaimBasis, LateMoneyOutcome, OrderChangeOutcome, SeatClaimRefused};
@@ -24,8 +25,7 @@ impl Ledger {
         again_at_ms: i64,
         batch_max: u32,
     ) -> Result<Vec<OrderId>> {
-        let sql = "SELECT 1 FROM late_money WHERE outcome IS NULL AND due_at <= $1 LIMIT 1";
-        if !self.is_due(sql, now_ms).await? {
+        if !self.is_work_due(LentWork::LateMoney, now_ms).await? {
             return Ok(Vec::new());
         }
         self.installation
@@ -62,7 +62,8 @@ async fn lend_searches(
     again_at_ms: i64,
     batch_max: u32,
 ) -> Result<Vec<OrderId>> {
-    let sql = "UPDATE late_money SET due_at = $2 WHERE order_id = ANY (ARRAY ( \
+    LentWork::LateMoney.call_in(tx, now_ms).await?;
+    let sql = "UPDATE late_money SET due_at = $2, due_set_at = $1 WHERE order_id = ANY (ARRAY ( \
          SELECT order_id FROM late_money WHERE outcome IS NULL AND due_at <= $1 \
          ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED)) RETURNING order_id";
     let rows = tx.query(sql, &[&now_ms, &again_at_ms, &batch_max]).await?;

@@ -10,7 +10,8 @@ use super::rows::{Result, items, parsed, text};
 /// Begins the search for seats that an order's late money can buy, in the transaction that records
 /// the money.
 pub(super) async fn begin_search(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<()> {
-    let sql = "INSERT INTO late_money (order_id, since, due_at) VALUES ($1, $2, $2) ON CONFLICT (order_id) DO NOTHING";
+    let sql = "INSERT INTO late_money (order_id, since, due_at, due_set_at) \
+         VALUES ($1, $2, $2, $2) ON CONFLICT (order_id) DO NOTHING";
     tx.execute(sql, &[&order.as_str(), &now_ms]).await?;
     Ok(())
 }

@@ -88,4 +88,25 @@ CREATE TABLE applied_entries (
 );
 ",
     ),
+    Migration::of_both(
+        "
+CREATE TABLE room_ends (
+    room TEXT PRIMARY KEY, version BIGINT NOT NULL, over_from BIGINT, seq BIGINT NOT NULL
+);
+CREATE INDEX room_ends_by_seq ON room_ends (seq);
+",
+    ),
+    // When a due time was written. If that lies in the future, a clock was ahead.
+    Migration::of_both(
+        "
+ALTER TABLE effects ADD COLUMN due_set_at BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE refunds ADD COLUMN due_set_at BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE provider_events ADD COLUMN due_set_at BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE late_money ADD COLUMN due_set_at BIGINT NOT NULL DEFAULT 0;
+CREATE INDEX effects_set ON effects (due_set_at) WHERE done_at IS NULL;
+CREATE INDEX refunds_set ON refunds (due_set_at) WHERE done_at IS NULL;
+CREATE INDEX provider_events_set ON provider_events (due_set_at) WHERE settled_at IS NULL;
+CREATE INDEX late_money_set ON late_money (due_set_at) WHERE outcome IS NULL;
+",
+    ),
 ];

@@ -20,6 +20,7 @@ mod fates;
 mod keyed;
 mod late;
 mod late_rows;
+mod lent_work;
 mod migrations;
 mod onsale;
 mod order_changes;
@@ -48,6 +49,7 @@ mod waitlist;
 use std::sync::Arc;
 
 use fairgate_databases::{Installation, LedgerError, SqlDialect};
+use lent_work::LentWork;
 
 #[cfg(test)]
 pub(super) use migrations::MIGRATIONS;
@@ -112,6 +114,16 @@ impl Ledger {
             Box::pin(async move { tx.first(sql, &[&now_ms]).await })
         });
         Ok(due.await?.is_some())
+    }
+
+    /// Returns whether lent work is due, as [`Self::is_due`] does.
+    async fn is_work_due(&self, work: LentWork, now_ms: i64) -> Result<bool, LedgerError> {
+        if self.installation.dialect() == SqlDialect::Sqlite {
+            return Ok(true);
+        }
+        self.installation
+            .read((), move |tx, ()| Box::pin(work.is_due(tx, now_ms)))
+            .await
     }
 }
 

@@ -112,7 +112,7 @@ pub(super) async fn record_owed_effect(
     if tx.execute(sql, &[&order.as_str(), &kind.as_str()]).await? != 1 {
         return Err(corrupt("a payment for which two different calls are owed"));
     }
-    let sql = "INSERT INTO effects (order_id, kind, due_at) VALUES ($1, $2, $3) \
+    let sql = "INSERT INTO effects (order_id, kind, due_at, due_set_at) VALUES ($1, $2, $3, $3) \
          ON CONFLICT (order_id, kind) DO NOTHING";
     tx.execute(sql, &[&order.as_str(), &kind.as_str(), &now_ms])
         .await?;

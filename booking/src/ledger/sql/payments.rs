@@ -7,6 +7,7 @@ use fairgate_model::orders::Order;
 use fairgate_model::orders::transition::{EffectKind, OrderEvent, OwedProviderCall};
 use fairgate_model::payments::{CreatedPayment, ParsedProviderEvent, Payment, PaymentState};
 
+use super::lent_work::LentWork;
 use super::order_changes::{apply_to_order, record_owed_effect};
 use super::payment_rows::{find_payment, move_payment};
 use super::rows::{self, PAYMENT_COLUMNS, Result, corrupt, count, lock_order, small, text};
@@ -72,8 +73,7 @@ impl Ledger {
         batch_max: u32,
     ) -> Result<Vec<StoredProviderEvent>> {
         // Every node asks once a second, and mostly finds nothing due.
-        let sql = "SELECT 1 FROM provider_events WHERE settled_at IS NULL AND due_at <= $1 LIMIT 1";
-        if !self.is_due(sql, now_ms).await? {
+        if !self.is_work_due(LentWork::ProviderEvents, now_ms).await? {
             return Ok(Vec::new());
         }
         self.installation
@@ -89,13 +89,15 @@ impl Ledger {
         provider: String,
         event: String,
         due_at_ms: i64,
+        now_ms: i64,
     ) -> Result<()> {
         self.installation
             .write((provider, event), move |tx, (provider, event)| {
                 Box::pin(async move {
-                    let sql = "UPDATE provider_events SET attempts = attempts + 1, due_at = $3 \
-                         WHERE provider = $1 AND event = $2";
-                    tx.execute(sql, &[provider, event, &due_at_ms]).await?;
+                    let sql = "UPDATE provider_events SET attempts = attempts + 1, due_at = $3, \
+                         due_set_at = $4 WHERE provider = $1 AND event = $2";
+                    tx.execute(sql, &[provider, event, &due_at_ms, &now_ms])
+                        .await?;
                     Ok(())
                 })
             })
@@ -126,8 +128,7 @@ impl Ledger {
     /// Returns effects that are due, and lends them to the caller: no other caller gets them for
     /// [`EFFECT_LENT_MS`].
     pub async fn due_effects(&self, now_ms: i64, batch_max: u32) -> Result<Vec<DuePaymentEffect>> {
-        let sql = "SELECT 1 FROM effects WHERE done_at IS NULL AND due_at <= $1 LIMIT 1";
-        if !self.is_due(sql, now_ms).await? {
+        if !self.is_work_due(LentWork::Effects, now_ms).await? {
             return Ok(Vec::new());
         }
         self.installation
@@ -144,9 +145,10 @@ impl Ledger {
         self.installation
             .write((), move |tx, ()| {
                 Box::pin(async move {
-                    let sql = "UPDATE effects SET due_at = GREATEST(due_at, $2) \
+                    LentWork::Effects.call_in(tx, now_ms).await?;
+                    let sql = "UPDATE effects SET due_at = GREATEST(due_at, $2), due_set_at = $3 \
                          WHERE effect = $1 AND done_at IS NULL";
-                    tx.execute(sql, &[&effect, &until_ms]).await?;
+                    tx.execute(sql, &[&effect, &until_ms, &now_ms]).await?;
                     Ok(())
                 })
             })
@@ -224,7 +226,8 @@ impl Ledger {
             .write(why, move |tx, why| {
                 Box::pin(async move {
                     let sql = "UPDATE effects SET attempts = attempts + 1, due_at = $2, note = $3, \
-                         failed_at = COALESCE(failed_at, $4) WHERE effect = $1 AND done_at IS NULL";
+                         due_set_at = $4, failed_at = COALESCE(failed_at, $4) \
+                         WHERE effect = $1 AND done_at IS NULL";
                     tx.execute(sql, &[&effect, &due_at_ms, why, &now_ms])
                         .await?;
                     Ok(())
@@ -251,13 +254,20 @@ impl Ledger {
     }
 
     /// Puts off an effect to `due_at_ms`, and counts one more attempt.
-    pub async fn put_off(&self, effect: i64, due_at_ms: i64, why: String) -> Result<()> {
+    pub async fn put_off(
+        &self,
+        effect: i64,
+        due_at_ms: i64,
+        why: String,
+        now_ms: i64,
+    ) -> Result<()> {
         self.installation
             .write(why, move |tx, why| {
                 Box::pin(async move {
-                    let sql = "UPDATE effects SET attempts = attempts + 1, due_at = $2, note = $3 \
-                         WHERE effect = $1 AND done_at IS NULL";
-                    tx.execute(sql, &[&effect, &due_at_ms, why]).await?;
+                    let sql = "UPDATE effects SET attempts = attempts + 1, due_at = $2, note = $3, \
+                         due_set_at = $4 WHERE effect = $1 AND done_at IS NULL";
+                    tx.execute(sql, &[&effect, &due_at_ms, why, &now_ms])
+                        .await?;
                     Ok(())
                 })
             })
@@ -378,7 +388,7 @@ async fn lend_events(
     macro_rules! lend_by {
         ($position:literal) => {
             concat!(
-                "UPDATE provider_events SET due_at = $3 WHERE ",
+                "UPDATE provider_events SET due_at = $3, due_set_at = $1 WHERE ",
                 $position,
                 " = ANY (ARRAY (SELECT ",
                 $position,
@@ -395,6 +405,7 @@ async fn lend_events(
         SqlDialect::Postgres => lend_by!("position"),
         SqlDialect::Sqlite => lend_by!("rowid"),
     };
+    LentWork::ProviderEvents.call_in(tx, now_ms).await?;
     let until_ms = now_ms.saturating_add(EVENT_LENT_MS);
     let rows = tx.query(sql, &[&now_ms, &batch_max, &until_ms]).await?;
     let read = |row: &SqlRow| {
@@ -417,6 +428,7 @@ async fn lend_effects(
     now_ms: i64,
     batch_max: u32,
 ) -> Result<Vec<DuePaymentEffect>> {
+    LentWork::Effects.call_in(tx, now_ms).await?;
     let until_ms = now_ms.saturating_add(EFFECT_LENT_MS);
     let due = if tx.is_postgres() {
         lend_effects_fused(tx, now_ms, batch_max, until_ms).await?
@@ -441,8 +453,8 @@ async fn lend_effects(
     let due: Vec<DuePaymentEffect> = due.iter().map(read).collect::<Result<_>>()?;
     if !tx.is_postgres() {
         let ids: Vec<i64> = due.iter().map(|effect| effect.id).collect();
-        let sql = "UPDATE effects SET due_at = $2 WHERE effect = ANY ($1)";
-        tx.execute(sql, &[&ids, &until_ms]).await?;
+        let sql = "UPDATE effects SET due_at = $2, due_set_at = $3 WHERE effect = ANY ($1)";
+        tx.execute(sql, &[&ids, &until_ms, &now_ms]).await?;
     }
     Ok(due)
 }
@@ -459,7 +471,7 @@ async fn lend_effects_fused(
         "WITH due AS (SELECT x.effect FROM effects x JOIN payments q ON q.order_id = x.order_id \
              WHERE x.done_at IS NULL AND x.due_at <= $1 AND x.kind = q.owes \
              ORDER BY x.due_at, x.effect LIMIT $2 FOR UPDATE OF x SKIP LOCKED), \
-         lent AS (UPDATE effects e SET due_at = $3 FROM due WHERE e.effect = due.effect \
+         lent AS (UPDATE effects e SET due_at = $3, due_set_at = $1 FROM due WHERE e.effect = due.effect \
              RETURNING e.effect, e.kind, e.attempts, e.order_id) \
          SELECT e.effect, e.kind, e.attempts, {PAYMENT_COLUMNS} \
          FROM lent e JOIN payments p ON p.order_id = e.order_id ORDER BY e.effect"

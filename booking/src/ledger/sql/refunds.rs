@@ -12,6 +12,7 @@ use fairgate_model::orders::transition::{OrderClaimChange, OwedProviderCall};
 use fairgate_model::payments::PaymentState;
 
 use super::exchange_rows::{exchanged_order_if_done, successor_being_paid};
+use super::lent_work::LentWork;
 use super::order_changes::{self, record_owed_effect};
 use super::order_step::{FreedClaims, OrderStep, VoidedTickets};
 use super::payment_rows::move_payment;
@@ -47,8 +48,7 @@ impl Ledger {
     /// them for [`EFFECT_LENT_MS`].
     pub async fn due_refunds(&self, now_ms: i64, batch_max: u32) -> Result<Vec<OwedRefund>> {
         // Every node asks once a second, and mostly finds nothing due.
-        let sql = "SELECT 1 FROM refunds WHERE done_at IS NULL AND due_at <= $1 LIMIT 1";
-        if !self.is_due(sql, now_ms).await? {
+        if !self.is_work_due(LentWork::Refunds, now_ms).await? {
             return Ok(Vec::new());
         }
         self.installation
@@ -65,9 +65,11 @@ impl Ledger {
         self.installation
             .write(refund.clone(), move |tx, refund| {
                 Box::pin(async move {
-                    let sql = "UPDATE refunds SET due_at = GREATEST(due_at, $2) \
+                    LentWork::Refunds.call_in(tx, now_ms).await?;
+                    let sql = "UPDATE refunds SET due_at = GREATEST(due_at, $2), due_set_at = $3 \
                          WHERE refund = $1 AND done_at IS NULL";
-                    tx.execute(sql, &[&refund.as_str(), &until_ms]).await?;
+                    tx.execute(sql, &[&refund.as_str(), &until_ms, &now_ms])
+                        .await?;
                     Ok(())
                 })
             })
@@ -84,24 +86,27 @@ impl Ledger {
             .await
     }
 
-    /// Puts off a refund to `due_at_ms`, and counts one more attempt. `failed_at_ms` is given if
-    /// the provider could not make the refund. The reconciler then reports the refund as a finding
+    /// Puts off a refund to `due_at_ms`, and counts one more attempt. `failed` says that the
+    /// provider could not make the refund. The reconciler then reports the refund as a finding
     /// until it is done.
     pub async fn put_off_refund(
         &self,
         refund: &RefundId,
         due_at_ms: i64,
         why: String,
-        failed_at_ms: Option<i64>,
+        failed: bool,
+        now_ms: i64,
     ) -> Result<()> {
+        let failed_at_ms = failed.then_some(now_ms);
         self.installation
             .write((refund.clone(), why), move |tx, (refund, why)| {
                 Box::pin(async move {
                     let sql = "UPDATE refunds SET attempts = attempts + 1, due_at = $2, note = $3, \
-                         failed_at = COALESCE(failed_at, $4) \
+                         failed_at = COALESCE(failed_at, $4), due_set_at = $5 \
                          WHERE refund = $1 AND done_at IS NULL";
-                    tx.execute(sql, &[&refund.as_str(), &due_at_ms, why, &failed_at_ms])
-                        .await?;
+                    let with: [&(dyn ToSqlValue + Sync); 5] =
+                        [&refund.as_str(), &due_at_ms, why, &failed_at_ms, &now_ms];
+                    tx.execute(sql, &with).await?;
                     Ok(())
                 })
             })
@@ -283,7 +288,8 @@ pub(super) async fn owe_refund(
         // A refund of 0 needs no call to the provider.
         let done_at = (amount == 0).then_some(now_ms);
         let sql = "INSERT INTO refunds (refund, order_id, nth, items, amount, fee, reason, made_at, \
-             due_at, done_at, part_of) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10)";
+             due_at, due_set_at, done_at, part_of) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $8, $9, $10)";
         let with: [&(dyn ToSqlValue + Sync); 10] = [
             &refund.as_str(),
             &of.as_str(),
@@ -311,6 +317,7 @@ async fn amount_left(tx: &SqlTransaction, order: &OrderId) -> Result<i64> {
 
 /// Lends refunds that are due and are not lent to another worker.
 async fn lend_refunds(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Result<Vec<OwedRefund>> {
+    LentWork::Refunds.call_in(tx, now_ms).await?;
     let until_ms = now_ms.saturating_add(EFFECT_LENT_MS);
     let due = if tx.is_postgres() {
         lend_refunds_fused(tx, now_ms, batch_max, until_ms).await?
@@ -333,8 +340,8 @@ async fn lend_refunds(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Resul
     let due: Vec<OwedRefund> = due.iter().map(read).collect::<Result<_>>()?;
     if !tx.is_postgres() {
         let ids: Vec<&str> = due.iter().map(|refund| refund.id.as_str()).collect();
-        let sql = "UPDATE refunds SET due_at = $2 WHERE refund = ANY ($1)";
-        tx.execute(sql, &[&ids, &until_ms]).await?;
+        let sql = "UPDATE refunds SET due_at = $2, due_set_at = $3 WHERE refund = ANY ($1)";
+        tx.execute(sql, &[&ids, &until_ms, &now_ms]).await?;
     }
     Ok(due)
 }
@@ -352,7 +359,7 @@ async fn lend_refunds_fused(
              WHERE x.done_at IS NULL AND x.due_at <= $1 AND q.state = 'captured' \
              AND q.owes = 'capture' ORDER BY x.due_at, x.refund LIMIT $2 \
              FOR UPDATE OF x SKIP LOCKED), \
-         lent AS (UPDATE refunds r SET due_at = $3 FROM due WHERE r.refund = due.refund \
+         lent AS (UPDATE refunds r SET due_at = $3, due_set_at = $1 FROM due WHERE r.refund = due.refund \
              RETURNING r.refund, r.amount, r.attempts, r.order_id) \
          SELECT r.refund, r.amount, r.attempts, {PAYMENT_COLUMNS} \
          FROM lent r JOIN payments p ON p.order_id = r.order_id ORDER BY r.refund"

@@ -117,7 +117,8 @@ async fn owe_again(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<
     }
     // `attempts` becomes at least 1. With `attempts` above 0, the worker asks the provider for the
     // result of the earlier request before it sends a new one.
-    let sql = "UPDATE refunds SET done_at = NULL, failed_at = $2, due_at = $2, attempts = GREATEST(attempts, 1), \
+    let sql = "UPDATE refunds SET done_at = NULL, failed_at = $2, due_at = $2, \
+         due_set_at = $2, attempts = GREATEST(attempts, 1), \
          note = 'the provider no longer reports this refund' WHERE order_id = $1 AND done_at IS NOT NULL AND amount > 0";
     tx.execute(sql, &[&order.as_str(), &now_ms]).await?;
     Ok(true)
@@ -126,7 +127,7 @@ async fn owe_again(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<
 /// Marks the refund of a payment that bought nothing, and was therefore refunded as a whole, as not
 /// done. Returns false if no such refund was recorded as done.
 async fn owe_whole_again(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<bool> {
-    let sql = "UPDATE effects SET done_at = NULL, failed_at = $2, due_at = $2, \
+    let sql = "UPDATE effects SET done_at = NULL, failed_at = $2, due_at = $2, due_set_at = $2, \
          attempts = GREATEST(attempts, 1), note = 'the provider no longer reports this refund' \
          WHERE order_id = $1 AND kind = 'refund' AND done_at IS NOT NULL \
          AND EXISTS (SELECT 1 FROM payments WHERE order_id = $1 AND state = 'refunded' \

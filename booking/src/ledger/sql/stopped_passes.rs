@@ -1,11 +1,11 @@
-//! Records passes that were stopped. The newest cursor is in the row with the catalogue's version,
-//! and each change locks that row. So a node that reads a cursor also finds all rows up to it.
+//! Records passes that were stopped, and the ends of rooms. The newest cursor is in the row with the
+//! catalogue's version, and each change locks that row. So a node that reads a cursor also finds all rows up to it.
 
 use fairgate_databases::SqlTransaction;
 
 use super::Ledger;
 use super::rows::Result;
-use crate::ledger::StoppedPassRow;
+use crate::ledger::{NewStops, RoomEnd, StoppedPassRow};
 
 /// The passes that were stopped.
 impl Ledger {
@@ -25,11 +25,20 @@ impl Ledger {
             .await
     }
 
-    /// Returns the passes that were stopped after the cursor `after`, and the new cursor. A later
-    /// commit always has a larger cursor. For the cursor 0, returns all recorded passes.
-    pub async fn passes_stopped_after(&self, after: u64) -> Result<(u64, Vec<StoppedPassRow>)> {
+    /// Records the ends of rooms. An end whose version is not newer than the recorded one changes
+    /// nothing.
+    pub async fn end_rooms(&self, ends: Vec<RoomEnd>) -> Result<()> {
         self.installation
-            .read((), move |tx, ()| Box::pin(passes_stopped_after(tx, after)))
+            .write(ends, |tx, ends| Box::pin(end_rooms(tx, ends)))
+            .await
+    }
+
+    /// Returns the passes that were stopped after the cursor `passes`, the ends of rooms that were
+    /// recorded after the cursor `ends`, and the new cursors. A later commit always has a larger
+    /// cursor. For the cursor 0, returns all that is recorded.
+    pub async fn stops_after(&self, (passes, ends): (u64, u64)) -> Result<NewStops> {
+        self.installation
+            .read((), move |tx, ()| Box::pin(stops_after(tx, passes, ends)))
             .await
     }
 }
@@ -76,20 +85,43 @@ async fn insert_fused(
     Ok(())
 }
 
-async fn passes_stopped_after(
-    tx: &SqlTransaction,
-    after: u64,
-) -> Result<(u64, Vec<StoppedPassRow>)> {
+async fn end_rooms(tx: &SqlTransaction, ends: &[RoomEnd]) -> Result<()> {
+    let sql = "UPDATE catalogue_version SET stops = stops + 1 RETURNING stops";
+    let seq: u64 = tx.query_one(sql, &[]).await?.get(0)?;
+    let sql = "INSERT INTO room_ends AS e (room, version, over_from, seq) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (room) DO UPDATE SET version = excluded.version,
+             over_from = excluded.over_from, seq = excluded.seq
+         WHERE e.version < excluded.version";
+    for end in ends {
+        tx.execute(sql, &[&end.room, &end.version, &end.over_from_ms, &seq])
+            .await?;
+    }
+    Ok(())
+}
+
+async fn stops_after(tx: &SqlTransaction, passes: u64, ends: u64) -> Result<NewStops> {
+    let mut stops = NewStops {
+        cursor: passes,
+        ends_cursor: ends,
+        ..NewStops::default()
+    };
     let sql = "SELECT room, number, expires_s, seq FROM stopped_passes WHERE seq > $1 ORDER BY seq";
-    let mut cursor = after;
-    let mut rows = Vec::new();
-    for row in tx.query(sql, &[&after]).await? {
-        rows.push(StoppedPassRow {
+    for row in tx.query(sql, &[&passes]).await? {
+        stops.passes.push(StoppedPassRow {
             room: row.get(0)?,
             number: row.get(1)?,
             expires_s: row.get(2)?,
         });
-        cursor = row.get(3)?;
+        stops.cursor = row.get(3)?;
     }
-    Ok((cursor, rows))
+    let sql = "SELECT room, version, over_from, seq FROM room_ends WHERE seq > $1 ORDER BY seq";
+    for row in tx.query(sql, &[&ends]).await? {
+        stops.ends.push(RoomEnd {
+            room: row.get(0)?,
+            version: row.get(1)?,
+            over_from_ms: row.get(2)?,
+        });
+        stops.ends_cursor = row.get(3)?;
+    }
+    Ok(stops)
 }

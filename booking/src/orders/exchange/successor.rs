@@ -253,7 +253,7 @@ impl OrderDesk {
         check_exchangeable(order, &record.tickets, &order.items)
             .map_err(|why| OrderRefusal::Exchange(why.into()))?;
         let catalogue = &self.holds.catalogue;
-        let show = catalogue.show(&order.show);
+        let show = catalogue.begun_show(&order.show).await?;
         let show = show.ok_or_else(|| OrderRefusal::NoSuchShow(order.show.clone()))?;
         let terms = catalogue.order_terms(&show, order.terms).await?;
         rules(&terms, &order.items, now_ms)

@@ -119,13 +119,20 @@ impl LateMoneyWorker {
     /// Settles a show's orders one after the other, because an order can only choose seats that the
     /// earlier orders did not take.
     async fn settle_show(&self, show: &ShowId, orders: Vec<OrderId>) {
-        let show = self.catalogue.show(show);
+        let waits = orders.len();
+        // A show that could not be looked up may exist, so its money is not decided yet.
+        let show = match self.catalogue.begun_show(show).await {
+            Ok(show) => show,
+            Err(error) => {
+                tracing::warn!(%error, waits, "late money waits until its show is known");
+                return;
+            }
+        };
         let opened = match &show {
             Some(show) => self.seats.ensure_open(show).await,
             None => Ok(()),
         };
         if let Err(error) = &opened {
-            let waits = orders.len();
             tracing::warn!(%error, waits, "late money waits for the seats of its show");
         }
         // An order outside the limits is refunded even if the show's seats cannot be read.

@@ -61,6 +61,13 @@ impl RoomLedger {
         self.installation.check_writable().await
     }
 
+    /// Returns whether the ledger is a file on this node's own disk, and not a server that several
+    /// nodes use.
+    #[must_use]
+    pub fn is_own_file(&self) -> bool {
+        matches!(*self.installation, Installation::File(_))
+    }
+
     /// Takes or renews the lease `name` for `owner` until `ttl_ms` from now by the ledger's clock.
     /// Returns `false` while another owner has the lease. The owner must count `ttl_ms` from a
     /// moment before this call.

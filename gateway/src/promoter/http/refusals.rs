@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::line::http::room_closed;
 use crate::promoter::controls::{CODE_BYTES_MAX, CODES_MAX, PATCH_FIELDS};
 use crate::promoter::{RevokeFault, RoomChangeRefusal};
+use crate::upstream::BookingFailure;
 
 impl From<RoomChangeRefusal> for Problem {
     fn from(refusal: RoomChangeRefusal) -> Self {
@@ -18,6 +19,7 @@ impl From<RoomChangeRefusal> for Problem {
             RoomChangeRefusal::Ledger(failure) => failure.into(),
             RoomChangeRefusal::Store(failure) => failure.into(),
             RoomChangeRefusal::Coverage(failure) => failure.into(),
+            RoomChangeRefusal::PassesStillOpen(failure) => passes_still_open(failure),
             RoomChangeRefusal::CodeMalformed { line } => Self::invalid_field(
                 "codes",
                 format!("Line {line} is not a code. A code has at most {CODE_BYTES_MAX} bytes and no control characters. Nothing was changed."),
@@ -56,6 +58,13 @@ impl From<RoomChangeRefusal> for Problem {
             RoomChangeRefusal::ChangedMeanwhile => changed_meanwhile(),
         }
     }
+}
+
+/// Keeps the code and the status of the failure, and says what was done.
+fn passes_still_open(failure: BookingFailure) -> Problem {
+    let mut problem = Problem::from(failure);
+    problem.detail = "The room is closed, and gives no passes. But booking could not be told yet, so passes that visitors have may still hold seats. It is told as soon as it answers. Close the room again to be sure.".to_owned();
+    problem
 }
 
 fn built_in() -> Problem {

@@ -15,8 +15,8 @@ use std::time::Duration;
 use anyhow::Context;
 use async_trait::async_trait;
 use booking::internal::wire::{
-    self, CoverageRequest, PulseRequest, ShowChangesRequest, ShowsRequest, StopPassesRequest,
-    WaitingRequest,
+    self, CoverageRequest, EndRoomsRequest, PulseRequest, ShowChangesRequest, ShowsRequest,
+    StopPassesRequest, WaitingRequest,
 };
 use fairgate_base::config::SecretSetting;
 use fairgate_model::grid::picture::CellChanges;
@@ -31,7 +31,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::{
     BookingCondition, BookingCore, BookingFailure, BookingPulse, BookingSeatSnapshot, HoldSignal,
-    OnsaleReply, ShowSummary, StoppedPassNotice,
+    OnsaleReply, RoomEndNotice, ShowSummary, StoppedPassNotice,
 };
 use edition::KnownShowsEdition;
 use pool::{BookingNodePool, BookingNodeStatus, read_json};
@@ -245,6 +245,17 @@ impl BookingCore for RemoteBooking {
         self.post("/stopped-passes", &ask).await.map(drop)
     }
 
+    async fn end_rooms(&self, ends: Vec<RoomEndNotice>) -> Result<(), BookingFailure> {
+        let ask = EndRoomsRequest { ends };
+        // One process writes the ends to the ledger. Every process is told, because each of them
+        // may get the next call of a visitor. A process that does not answer reads the ledger, or
+        // asks it before a pass opens anything new.
+        let with = |request: reqwest::RequestBuilder| request.timeout(ASK_MAX).json(&ask);
+        self.pool()
+            .request_all(Method::POST, "/room-ends", with)
+            .await
+    }
+
     async fn pulse(
         &self,
         room: &str,
@@ -323,11 +334,19 @@ impl BookingCore for RemoteBooking {
                 BookingNodeStatus::Silent(why) => {
                     format!("booking at {base} has not answered for {lasting_s} s: {why}")
                 }
+                BookingNodeStatus::KeyRefused => format!(
+                    "booking at {base} refuses this gateway's key: give both the same FAIRGATE_INTERNAL_KEY"
+                ),
                 BookingNodeStatus::Foreign => format!(
                     "booking at {base} has another ledger than this gateway and is not asked: give both the same FAIRGATE_DATABASE_URL"
                 ),
             };
             condition.warnings.push(warning);
+        }
+        if self.pool().is_shut_out() {
+            condition.reasons.push(
+                "booking refuses this gateway's key or has another ledger, so visitors can hold and order nothing here: correct FAIRGATE_INTERNAL_KEY, FAIRGATE_BOOKING_URL or FAIRGATE_DATABASE_URL".to_owned(),
+            );
         }
         if self.pool().candidates(None).is_empty() {
             condition.warnings.push(

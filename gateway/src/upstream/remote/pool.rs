@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use booking::internal::PREFIX;
 use fairgate_base::config::SecretSetting;
 use fairgate_base::log_failed_try;
+use futures_util::future::join_all;
 use reqwest::header::HeaderValue;
 use reqwest::{Method, RequestBuilder, StatusCode, Url, redirect};
 use serde::de::DeserializeOwned;
@@ -35,6 +36,8 @@ pub enum BookingNodeStatus {
     /// The process does not answer, for this reason. No call goes to it. The background tasks in
     /// `watch.rs` go on asking for its state.
     Silent(String),
+    /// The process refuses this gateway's key. It is only asked for its state.
+    KeyRefused,
     /// The process has another ledger, and therefore other sales. It is only asked for its state.
     Foreign,
 }
@@ -94,6 +97,9 @@ impl BookingNode {
             BookingNodeStatus::Silent(why) => {
                 tracing::debug!(booking = %self.base, why, "booking does not answer and is left out until it does")
             }
+            BookingNodeStatus::KeyRefused => {
+                tracing::debug!(booking = %self.base, "booking refuses this gateway's key and is left out")
+            }
             BookingNodeStatus::Foreign => {
                 tracing::debug!(booking = %self.base, "booking has another ledger and is left out")
             }
@@ -145,6 +151,16 @@ fn call_sequence(statuses: &[BookingNodeStatus], order: CallOrder<'_>) -> Vec<us
     let well = group(|status| *status == BookingNodeStatus::Well);
     let unready = group(|status| matches!(status, BookingNodeStatus::Unready(_)));
     [well, unready].concat()
+}
+
+/// Returns whether processes with these states refuse a gateway, and none takes its calls.
+fn shuts_out(statuses: &[BookingNodeStatus]) -> bool {
+    use BookingNodeStatus::{Foreign, KeyRefused, Unready, Well};
+    let mut statuses = statuses.iter();
+    let takes_calls = statuses
+        .clone()
+        .any(|status| matches!(status, Well | Unready(_)));
+    !takes_calls && statuses.any(|status| matches!(status, KeyRefused | Foreign))
 }
 
 impl BookingNodePool {
@@ -210,6 +226,14 @@ impl BookingNodePool {
             .collect()
     }
 
+    /// Returns whether this gateway's own settings keep it from booking: no process takes its calls,
+    /// and one of them refuses its key or has another ledger. Other gateways may be well then.
+    #[must_use]
+    pub fn is_shut_out(&self) -> bool {
+        let statuses = self.nodes().iter().map(|node| node.status_and_age().0);
+        shuts_out(&statuses.collect::<Vec<_>>())
+    }
+
     /// Builds the request for an internal call to one booking process.
     pub fn internal(&self, node: &BookingNode, method: Method, path: &str) -> RequestBuilder {
         let mut url = node.base.clone();
@@ -248,6 +272,41 @@ impl BookingNodePool {
             }
         }
         Err(failing.map_or(BookingFailure::Unreachable, log_refusal))
+    }
+}
+
+impl BookingNodePool {
+    /// Sends a call to all booking processes that take calls, at the same time, and waits until each
+    /// has answered or failed.
+    ///
+    /// # Errors
+    /// Fails if no process answers with success.
+    pub async fn request_all(
+        &self,
+        method: Method,
+        path: &str,
+        with: impl Fn(RequestBuilder) -> RequestBuilder + Send + Sync,
+    ) -> Result<(), BookingFailure> {
+        let calls = self.candidates(None).into_iter().map(|node| {
+            let request = with(self.internal(&node, method.clone(), path));
+            async move {
+                match request.send().await {
+                    Ok(answer) if answer.status().is_success() => Ok(()),
+                    Ok(answer) => Err(log_refusal(answer.status())),
+                    Err(error) => {
+                        node.note_failure(&error);
+                        Err(BookingFailure::Unreachable)
+                    }
+                }
+            }
+        });
+        let mut outcome = Err(BookingFailure::Unreachable);
+        for answered in join_all(calls).await {
+            if answered.is_ok() || outcome.is_err() {
+                outcome = answered;
+            }
+        }
+        outcome
     }
 }
 
@@ -320,6 +379,22 @@ mod tests {
         let none = [silent(), BookingNodeStatus::Foreign];
         assert_eq!(in_turn(&none, 0), [0; 0]);
         assert_eq!(in_turn(&[], 0), [0; 0]);
+    }
+
+    #[test]
+    fn a_gateway_is_shut_out_if_a_process_refuses_it_and_none_takes_its_calls() {
+        let unready = || BookingNodeStatus::Unready(vec!["draining".to_owned()]);
+        let refused = || BookingNodeStatus::KeyRefused;
+        for (statuses, expected) in [
+            (vec![], false),
+            (vec![silent(), silent()], false),
+            (vec![refused()], true),
+            (vec![BookingNodeStatus::Foreign, silent()], true),
+            (vec![refused(), BookingNodeStatus::Well], false),
+            (vec![refused(), unready()], false),
+        ] {
+            assert_eq!(shuts_out(&statuses), expected, "{statuses:?}");
+        }
     }
 
     #[test]

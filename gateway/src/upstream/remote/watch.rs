@@ -52,7 +52,7 @@ pub(super) async fn watch_status(shared: RemoteBookingState, node: Arc<BookingNo
                     tracing::debug!(%error, "booking was not told of the rooms yet");
                 }
             }
-            Err(silent) => node.set_status(BookingNodeStatus::Silent(silent)),
+            Err(status) => node.set_status(status),
         }
         report_well_count(&shared.pool);
         sleep(ASK_EVERY).await;
@@ -66,24 +66,26 @@ fn report_well_count(pool: &BookingNodePool) {
     metrics::gauge!("fairgate_bookings_well").set(count as f64);
 }
 
+/// Asks a process for its state. If there is no answer that can be used, returns the status that
+/// the process then has.
 async fn fetch_state(
     pool: &BookingNodePool,
     node: &BookingNode,
-) -> Result<wire::BookingStateReply, String> {
+) -> Result<wire::BookingStateReply, BookingNodeStatus> {
+    let failed = |error: reqwest::Error| BookingNodeStatus::Silent(failure_reason(&error));
     let asked = pool
         .internal(node, Method::GET, "/state")
         .timeout(STATE_MAX);
-    let answer = asked.send().await.map_err(|error| failure_reason(&error))?;
+    let answer = asked.send().await.map_err(failed)?;
     match answer.status() {
         status if status.is_success() => {}
-        StatusCode::UNAUTHORIZED => {
-            return Err(
-                "it refuses the gateway's key; give both the same FAIRGATE_INTERNAL_KEY".to_owned(),
-            );
+        StatusCode::UNAUTHORIZED => return Err(BookingNodeStatus::KeyRefused),
+        status => {
+            let why = format!("it answers {status} to a gateway");
+            return Err(BookingNodeStatus::Silent(why));
         }
-        status => return Err(format!("it answers {status} to a gateway")),
     }
-    answer.json().await.map_err(|error| failure_reason(&error))
+    answer.json().await.map_err(failed)
 }
 
 /// Reads the signals of one booking process about holds, for ever. Each process sends only its own

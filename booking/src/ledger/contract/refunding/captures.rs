@@ -75,7 +75,7 @@ async fn a_capture_whose_answer_was_lost_is_refunded_and_no_longer_owed(ledger: 
     with_free_refunds(&ledger).await;
     let order = confirmed(&ledger, "a", ANA, &[0]).await;
     let capture = capture_of(&ledger, &order).await;
-    let put_off = ledger.put_off(capture, NOW_MS + 9, "no answer".into());
+    let put_off = ledger.put_off(capture, NOW_MS + 9, "no answer".into(), NOW_MS);
     put_off.await.expect("written");
     refunded(&ledger, &order, TicketSelection::All).await;
     for (kind, now_ms) in [

@@ -28,7 +28,7 @@ async fn a_refund_is_lent_to_one_worker_at_a_time(ledger: Books) {
         1,
         "the worker no longer renews its loan"
     );
-    let later = ledger.put_off_refund(&lent.id, NOW_MS + 60_000, "away".into(), None);
+    let later = ledger.put_off_refund(&lent.id, NOW_MS + 60_000, "away".into(), false, NOW_MS);
     later.await.expect("written");
     assert!(owed(&ledger, NOW_MS + 59_999).await.is_empty());
     assert_eq!(owed(&ledger, NOW_MS + 60_000).await[0].attempts, 1);
@@ -59,7 +59,7 @@ async fn a_failed_refund_is_a_finding_until_it_is_done(ledger: Books) {
     let refund = owed(&ledger, NOW_MS + 3).await.remove(0);
     let facts = async || ledger.order_facts(0, 100).await.expect("readable");
     assert!(facts().await.is_empty());
-    let failed = ledger.put_off_refund(&refund.id, NOW_MS + 9, "closed".into(), Some(NOW_MS + 4));
+    let failed = ledger.put_off_refund(&refund.id, NOW_MS + 9, "closed".into(), true, NOW_MS + 4);
     failed.await.expect("written");
     assert_eq!(
         record(&ledger, &order).await.refunds[0].state,

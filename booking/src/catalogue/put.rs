@@ -131,7 +131,7 @@ impl Catalogue {
 
     /// Refuses to move a show with orders to another time or venue. The ledger checks this again,
     /// because an order may be made meanwhile.
-    async fn refuse_to_move(
+    pub(super) async fn refuse_to_move(
         &self,
         show: &Show,
         document: &ShowDocument,
@@ -145,7 +145,7 @@ impl Catalogue {
 
     /// Returns the version of a venue's plan that a document names. A show that stays in its venue
     /// pins the version `pinned` now.
-    async fn named_plan(
+    pub(super) async fn named_plan(
         &self,
         venue: &VenueId,
         version: u32,

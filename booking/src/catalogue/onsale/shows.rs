@@ -37,31 +37,45 @@ impl Catalogue {
         let Some(id) = value_or_fault(read, (item, "id"), &mut compared.report) else {
             return Ok(());
         };
-        let file = fields_of(&show.document)?;
+        // The stored document does not name the plan. The version that a show pins is stored beside it.
+        let mut of_file = show.document.clone();
+        let named_plan = of_file.plan.take();
+        let file = fields_of(&of_file)?;
         compared.keep_entry(item, applied, &file);
         let present = self.show(&id);
         let report = &mut compared.report;
         let document = match present.as_deref() {
             None => {
                 report.create.push(item.clone());
-                show.document.clone()
+                of_file
             }
             Some(present) => merged_document(item, applied, present, &file, report)?,
         };
         compared.shows.push((id.clone(), document.clone()));
-        let of_file = compared.venues.get(&document.venue);
-        let of_file = of_file.map(|venue| (Arc::clone(&venue.plan), venue.is_new_plan));
-        let choice = self
-            .plan_for(&document, present.as_deref(), of_file)
-            .await?;
+        let venue = compared.venues.get(&document.venue);
+        let venue_plan = venue.map(|venue| (Arc::clone(&venue.plan), venue.is_new_plan));
+        let put = present.as_deref().filter(|show| show.run.is_none());
+        let chosen = match named_plan {
+            Some(version) => self.chosen_plan(&document, put, version).await,
+            None => Ok(self.plan_for(&document, put, venue_plan).await?),
+        };
         let report = &mut compared.report;
-        let Some(choice) = choice else {
-            let detail = format!("there is no venue \"{}\"", document.venue);
-            report.add_fault(item, "venue", "invalid_field", detail);
-            return Ok(());
+        let choice = match chosen {
+            Ok(Some(choice)) => choice,
+            Ok(None) => {
+                let detail = format!("there is no venue \"{}\"", document.venue);
+                report.add_fault(item, "venue", "invalid_field", detail);
+                return Ok(());
+            }
+            Err(refused) => {
+                add_refusal(refused, item, report);
+                return Ok(());
+            }
         };
         let held = seats.held_seats(self, &id).await;
-        let checked = self.check_fits(&document, present.as_deref(), &choice.plan, &held);
+        let checked = self
+            .check_change(&document, present.as_deref(), &choice.plan, &held)
+            .await;
         let check = match checked {
             Ok(check) => check,
             Err(refused) => {
@@ -84,7 +98,7 @@ impl Catalogue {
 
     /// Checks a show's document against its plan and against the show in force. Returns the check
     /// that the ledger runs on the sold seats, if there is one.
-    fn check_fits(
+    async fn check_change(
         &self,
         document: &ShowDocument,
         present: Option<&Show>,
@@ -94,9 +108,28 @@ impl Catalogue {
         let rules = self.rules(document.currency);
         check_show_document(document, &plan.map, rules).map_err(ShowPutRefusal::Invalid)?;
         match present {
-            Some(present) => check_present(present, document, plan, held),
+            Some(present) => {
+                if present.run.is_none() {
+                    self.refuse_to_move(present, document).await?;
+                }
+                check_present(present, document, plan, held)
+            }
             None => Ok(None),
         }
+    }
+
+    /// Returns the plan version that the file names for a show.
+    async fn chosen_plan(
+        &self,
+        document: &ShowDocument,
+        present: Option<&Show>,
+        version: u32,
+    ) -> Result<Option<PlanChoice>, ShowPutRefusal> {
+        let stays = present.filter(|show| show.document.venue == document.venue);
+        let pinned = stays.map(|show| show.plan.version);
+        let plan = self.named_plan(&document.venue, version, pinned).await?;
+        let is_newest = false;
+        Ok(Some(PlanChoice { plan, is_newest }))
     }
 
     /// Chooses the plan that a show of the file will pin. A show keeps its plan unless the file puts
@@ -190,6 +223,12 @@ fn add_refusal(refused: ShowPutRefusal, item: &OnsaleItem, report: &mut OnsaleRe
         }
         refused @ ShowPutRefusal::CurrencyInUse(_) => {
             report.add_fault(item, "currency", "currency_in_use", refused.to_string());
+        }
+        ShowPutRefusal::PostponeInstead(fields) => {
+            for field in fields {
+                let detail = "the show has orders; postpone or move it, so that its buyers keep their rights and are told";
+                report.add_fault(item, field, "postpone_instead", detail.to_owned());
+            }
         }
         refused @ (ShowPutRefusal::NoVenue(_) | ShowPutRefusal::Ledger(_)) => {
             report.add_fault(item, "", "invalid_field", refused.to_string());

@@ -89,9 +89,12 @@ fn plan_visitor(
         late: roll(behaviour.late),
         leaves: roll(behaviour.leave),
         drops: roll(behaviour.drop_socket),
-        revoked: roll(behaviour.revoked).then(|| match roll(0.5) {
-            true => PlannedRevocation::BeforeTheClaim,
-            false => PlannedRevocation::Inside,
+        revoked: roll(behaviour.revoked).then(|| {
+            if roll(0.5) {
+                PlannedRevocation::BeforeTheClaim
+            } else {
+                PlannedRevocation::Inside
+            }
         }),
         bot: visitor >= scenario.crowd.visitors,
         address: (scenario.crowd.bots > 0).then(|| address_of(scenario, visitor)),

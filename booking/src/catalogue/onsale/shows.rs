@@ -37,7 +37,7 @@ impl Catalogue {
         let Some(id) = value_or_fault(read, (item, "id"), &mut compared.report) else {
             return Ok(());
         };
-        // The stored document does not name the plan. The version that a show pins is stored beside it.
+        // The stored document names no plan. The version that a show pins is stored beside it.
         let mut of_file = show.document.clone();
         let named_plan = of_file.plan.take();
         let file = fields_of(&of_file)?;

@@ -4,6 +4,9 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fairgate_databases::{Installation, SqliteDatabase};
+use fairgate_pass::Digest;
+use gateway::ledger::{RoomAuditEntry, RoomLedger};
 use serde_json::{Value, json};
 
 use support::{Gateway, PROMOTER};
@@ -404,6 +407,77 @@ async fn a_code_gives_one_place_and_the_codes_are_fixed_from_the_first_join_on()
         (403, "code_used".into()),
         "the code stays used after its visitor left"
     );
+}
+
+#[tokio::test]
+async fn a_code_is_found_however_it_is_written_down_and_typed() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = Gateway::start(data.path()).await;
+    let required = json!({"codes": "required"});
+    gateway.open_room("members", required).await;
+    let put = async |list: &'static str| {
+        let put = gateway.url("/v1/promoter/rooms/members/codes");
+        Gateway::read(gateway.client.put(put).bearer_auth(PROMOTER).body(list)).await
+    };
+    // A spreadsheet writes a byte order mark, quotes and other line ends.
+    let list = "\u{feff}FAN-2027-AAAA\r\nwelcome-2027\r\n\"RED 7\"\r\nFan-2027-aaaa\r\n";
+    assert_eq!(put(list).await.json(), json!({"codes": 3}));
+    for nothing in ["RED\n--\n", "\"\"\n", "RED\u{0}\n"] {
+        put(nothing).await.problem(422, "invalid_field");
+    }
+    for (typed, again) in [
+        ("FAN-2027-AAAA", "\u{feff}fan–2027–aaaa"),
+        ("WELCOME-2027", "Welcome 2027 "),
+        ("red—7", "“RED-7”"),
+    ] {
+        let join = async |code: &str| gateway.join("members", json!({ "code": code })).await;
+        assert_eq!(join(typed).await.status, 201, "{typed}");
+        join(again).await.problem(403, "code_used");
+    }
+    let other = gateway.join("members", json!({"code": "FAN-2027-AAAB"}));
+    other.await.problem(403, "code_invalid");
+    // The promoter need not type the code as it was put, either.
+    let revoke = json!({"code": "red 7", "reason": "a bot"});
+    let path = "/v1/promoter/rooms/members/revoke";
+    let ended = gateway
+        .call("POST", path, Some(PROMOTER), Some(revoke))
+        .await;
+    assert_eq!(ended.is(200)["revoked"], 1);
+}
+
+#[tokio::test]
+async fn a_code_that_was_stored_before_codes_had_a_normal_form_is_found_as_it_was_typed() {
+    let data = tempfile::tempdir().expect("a folder");
+    let mut gateway = Gateway::start(data.path()).await;
+    let required = json!({"codes": "required"});
+    gateway.open_room("members", required).await;
+    gateway.stop().await;
+    {
+        let file = SqliteDatabase::open(&data.path().join("ledger.db")).expect("the file");
+        let ledger = RoomLedger::open(Installation::File(file)).await;
+        let ledger = ledger.expect("opens");
+        let entry = RoomAuditEntry {
+            at: 0,
+            role: "promoter",
+            action: "codes_replaced",
+            detail: json!({}),
+        };
+        let older = vec![Digest::of_bytes(b"Fan-2027"), Digest::of_bytes(b"Fan-2028")];
+        let put = ledger.put_codes("members", older, entry);
+        put.await.expect("written");
+    }
+    let gateway = Gateway::start(data.path()).await;
+    let join = async |code: &str| gateway.join("members", json!({ "code": code })).await;
+    assert_eq!(join(" Fan-2027").await.status, 201);
+    join("Fan-2027").await.problem(403, "code_used");
+    // Only a digest was stored, so another spelling cannot be found.
+    join("FAN-2028").await.problem(403, "code_invalid");
+    let revoke = json!({"code": "Fan-2027", "reason": "a bot"});
+    let path = "/v1/promoter/rooms/members/revoke";
+    let ended = gateway
+        .call("POST", path, Some(PROMOTER), Some(revoke))
+        .await;
+    assert_eq!(ended.is(200)["revoked"], 1);
 }
 
 #[tokio::test]

@@ -40,7 +40,10 @@ async fn the_lobby_works_without_scripts() {
     );
     let early = Gateway::read(client.post(gateway.url("/r/demo/pass"))).await;
     assert_eq!(early.status, 401, "the lobby says that a place is needed");
-    let joined = Gateway::read(client.post(gateway.url("/r/demo/join"))).await;
+    let again = Gateway::read(client.post(gateway.url("/r/demo/join"))).await;
+    assert_eq!(again.status, 307, "the browser sends the form again");
+    let again = gateway.url(again.header("location"));
+    let joined = Gateway::read(client.post(again)).await;
     assert_eq!(
         (joined.status, &joined.headers["location"]),
         (303, &"/r/demo".parse().expect("a header"))
@@ -71,6 +74,39 @@ async fn the_lobby_works_without_scripts() {
 }
 
 #[tokio::test]
+async fn a_browser_without_scripts_that_keeps_no_cookies_is_told_so_and_takes_no_place() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = Gateway::start(data.path()).await;
+    gateway.open_room("demo", json!({})).await;
+    // This client follows redirects as a browser does, and forgets every cookie.
+    let client = reqwest::Client::new();
+    for _ in 0..3 {
+        let press = client.post(gateway.url("/r/demo/join"));
+        let press = press.header("accept", BROWSERS_ACCEPT);
+        let page = Gateway::read(press).await;
+        assert_eq!(page.status, 403, "{}", page.text());
+        let text = page.text();
+        assert!(text.contains("data-code=\"cookies_blocked\""), "{text}");
+        assert!(text.contains("Your browser blocks cookies"), "{text}");
+        assert!(text.contains("action=\"/r/demo/join\""), "{text}");
+    }
+    assert_eq!(gateway.get("/v1/rooms/demo").await.json()["joined"], 0);
+    // With cookies, one press takes one place, and every further press finds it.
+    let client = reqwest::Client::builder().cookie_store(true).build();
+    let client = client.expect("a client");
+    for _ in 0..3 {
+        let press = client.post(gateway.url("/r/demo/join"));
+        let page = Gateway::read(press.header("accept", BROWSERS_ACCEPT)).await;
+        assert!(page.text().contains("action=\"/r/demo/leave\""));
+    }
+    assert_eq!(gateway.get("/v1/rooms/demo").await.json()["joined"], 1);
+    // Another site's form is refused, whether the browser keeps cookies or not.
+    let foreign = reqwest::Client::new().post(gateway.url("/r/demo/join"));
+    let foreign = Gateway::read(foreign.header("origin", "https://elsewhere.example")).await;
+    foreign.problem(403, "origin_refused");
+}
+
+#[tokio::test]
 async fn a_form_to_leave_that_is_sent_twice_leaves_once_and_shows_the_lobby_again() {
     let data = tempfile::tempdir().expect("a folder");
     let gateway = Gateway::start(data.path()).await;
@@ -79,7 +115,8 @@ async fn a_form_to_leave_that_is_sent_twice_leaves_once_and_shows_the_lobby_agai
         .redirect(reqwest::redirect::Policy::none())
         .build()
         .expect("a client");
-    let joined = Gateway::read(client.post(gateway.url("/r/demo/join"))).await;
+    let join = client.post(gateway.url("/r/demo/join"));
+    let joined = Gateway::read(join.header("cookie", "fgc_ok=1")).await;
     let cookie = joined.headers["set-cookie"].to_str().expect("text");
     let cookie = cookie.split(';').next().expect("a cookie");
     for _ in 0..2 {

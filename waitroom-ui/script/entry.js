@@ -65,6 +65,8 @@ async function fetchClaimedPass(room) {
 export async function atTheDoor(room, title, send) {
   const answer = await sendPatiently(send);
   if (answer.ok || !AT_THE_DOOR.includes(answer.problem.code)) return answer;
+  // Without a cookie there is no pass, and each try would take another place.
+  if (!navigator.cookieEnabled) return { ok: false, status: 403, problem: { code: "cookies_blocked", status: 403 } };
   if ((await enter(room)) || (await fetchClaimedPass(room))) return sendPatiently(send);
   if (room?.room) kept.set(`wanted.${room.room}`, { href: location.pathname + location.search, title });
   return answer;

@@ -12,6 +12,9 @@ import { basketsSaid, isTurn, oddsSaid, render, tellGone } from "./lobby-view.js
 import { placesGiven, withSeatsLeft } from "./lobby-words.js";
 import { skewOf } from "./skew.js";
 
+/** The problem of a browser that keeps no cookies, and so no place. */
+const COOKIES_BLOCKED = { code: "cookies_blocked", status: 403 };
+
 const slug = data.room.room;
 const base = `/v1/rooms/${encodeURIComponent(slug)}`;
 /** How many milliseconds this device's clock is behind the server's. */
@@ -215,12 +218,15 @@ async function sendSolved(secret, send, begin) {
 }
 
 let joiningAgain = 0;
+/** The secret that this page joins with. A browser that stores nothing still has one place at most. */
+const pageSecret = randomHex(32);
 async function join(event) {
   event.preventDefault();
   clearTimeout(joiningAgain);
+  if (!navigator.cookieEnabled) return showProblem(COOKIES_BLOCKED);
   const code = $("code")?.value.trim();
   if ($("code") && !code) return $("code").focus();
-  const secret = own().secret ?? randomHex(32);
+  const secret = own().secret ?? pageSecret;
   busy($("join"), t("lobby.joining"));
   remember({ secret, commitment: own().commitment ?? now.room.commitment });
   const send = (challenge) => call("POST", `${base}/places`, { body: { secret, ...(code ? { code } : {}), ...(challenge ? { challenge } : {}) } });
@@ -240,6 +246,8 @@ async function placeGiven({ number, phase }) {
   remember({ joined: true });
   update({ place: { number, rank: null, ahead: null, state: "waiting" }, room: { ...now.room, phase: phase ?? now.room.phase } });
   await refreshPlace();
+  // The browser said that it keeps cookies, and lost the place all the same.
+  if (problemShown() === "place_required") return showProblem(COOKIES_BLOCKED);
   live.start();
   $("state-title").focus();
 }

@@ -7,6 +7,7 @@ pub mod entry_history;
 pub mod estimate;
 pub mod faults;
 pub mod flow;
+pub mod join_codes;
 pub mod lanes;
 pub mod limits;
 pub mod naming;

@@ -17,6 +17,12 @@ pub const PLACE_STORED_S: i64 = 180 * 86_400;
 /// order that was begun with it, so the cookie lasts longer than the pass.
 pub const PASS_STORED_S: i64 = 2 * 86_400;
 
+/// The name of the cookie that shows that a browser keeps cookies. It has the same value for
+/// everybody.
+const KEPT_NAME: &str = "fgc_ok";
+/// How long (seconds) a browser keeps that cookie.
+const KEPT_STORED_S: i64 = 3_600;
+
 /// A value cannot be written as a cookie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a cookie could not be written")]
@@ -58,9 +64,15 @@ pub fn value<'h>(headers: &'h HeaderMap, kind: CookieKind, room: &str) -> Option
 #[must_use]
 pub fn is_own(name: &str) -> bool {
     let plain = name.strip_prefix(HOST_PREFIX).unwrap_or(name);
-    ["fg_", "fgp_", "fgo_", "fairgate_"]
+    ["fg_", "fgp_", "fgo_", "fgc_", "fairgate_"]
         .iter()
         .any(|prefix| plain.starts_with(prefix))
+}
+
+/// Returns whether the browser sent any cookie of this installation, and so keeps cookies.
+#[must_use]
+pub fn are_kept(headers: &HeaderMap) -> bool {
+    pairs(headers).any(|(name, _)| is_own(name))
 }
 
 /// Writes a place as a cookie's value.
@@ -108,9 +120,21 @@ impl WebRequestPolicy {
         self.build_cookie(&self.cookie_name(kind, room), "", 0)
     }
 
+    /// Builds the `Set-Cookie` that shows whether a browser keeps cookies.
+    ///
+    /// # Errors
+    /// Never in practice, because the value is fixed.
+    pub fn test_cookie(&self) -> Result<HeaderValue, CookieNotWritten> {
+        let name = format!("{}{KEPT_NAME}", self.cookie_host());
+        self.build_cookie(&name, "1", KEPT_STORED_S)
+    }
+
+    fn cookie_host(&self) -> &'static str {
+        if self.is_tls() { HOST_PREFIX } else { "" }
+    }
+
     fn cookie_name(&self, kind: CookieKind, room: &str) -> String {
-        let host = if self.is_tls() { HOST_PREFIX } else { "" };
-        format!("{host}{}{room}", kind.name_prefix())
+        format!("{}{}{room}", self.cookie_host(), kind.name_prefix())
     }
 
     fn build_cookie(
@@ -185,7 +209,14 @@ mod tests {
 
     #[test]
     fn own_cookies_are_known_by_their_names() {
-        for name in ["fg_a", "fgp_a", "fgo_a", "__Host-fg_a", "fairgate_place_a"] {
+        for name in [
+            "fg_a",
+            "fgp_a",
+            "fgo_a",
+            "fgc_ok",
+            "__Host-fg_a",
+            "fairgate_place_a",
+        ] {
             assert!(is_own(name), "{name}");
         }
         for name in ["session", "__Host-session", "f", "fgx"] {

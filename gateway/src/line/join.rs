@@ -1,7 +1,8 @@
 //! Joining: one place for each holder and each code. A visitor who joins again finds the same
 //! place.
 
-use fairgate_pass::{Digest, Holder};
+use fairgate_pass::Holder;
+use fairgate_rules::join_codes::JoinCode;
 use fairgate_rules::lanes;
 use fairgate_rules::phase::RoomPhase;
 use fairgate_rules::room_document::LineMethod;
@@ -158,19 +159,15 @@ impl WaitingLine {
         };
         // The store is asked even if the visitor has a place already, because another call of this
         // visitor may still be writing that place.
-        let code = body
-            .code
-            .as_deref()
-            .map(|code| Digest::of_bytes(code.trim().as_bytes()));
         let entrant = StoreJoinRequest {
             holder,
-            code,
+            code: None,
             needs_code: room.needs_code(),
             toll,
             now,
         };
-        let joined = self.rooms.store().join(room.id(), entrant).await;
-        if matches!(joined, Err(StoreJoinRefusal::CodeInvalid)) && code.is_some() {
+        let joined = self.join_store(room, entrant, body.code.as_deref()).await;
+        if matches!(joined, Err(StoreJoinRefusal::CodeInvalid)) && body.code.is_some() {
             self.note_wrong_attempt(network, AttemptKind::Code);
         }
         let place = joined.map_err(|refusal| match refusal {
@@ -190,6 +187,31 @@ impl WaitingLine {
             place,
             secret: new_secret,
         })
+    }
+
+    /// Joins with the code that the visitor typed. A code that was stored before codes had a normal
+    /// form is found as it was typed.
+    async fn join_store(
+        &self,
+        room: &Room,
+        entrant: StoreJoinRequest,
+        typed: Option<&str>,
+    ) -> Result<Place, StoreJoinRefusal> {
+        let join = async |code| {
+            let entrant = StoreJoinRequest { code, ..entrant };
+            self.rooms.store().join(room.id(), entrant).await
+        };
+        let Some(typed) = typed else {
+            return join(None).await;
+        };
+        let mut joined = Err(StoreJoinRefusal::CodeInvalid);
+        for code in JoinCode::of_typed(typed).digests() {
+            joined = join(Some(code)).await;
+            if !matches!(joined, Err(StoreJoinRefusal::CodeInvalid)) {
+                break;
+            }
+        }
+        joined
     }
 
     /// Returns the place that the request shows. A place in the header must be valid. An invalid

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use axum::extract::rejection::FormRejection;
-use axum::extract::{ConnectInfo, Path, State};
-use axum::http::{HeaderMap, HeaderValue};
-use axum::response::Response;
+use axum::extract::{ConnectInfo, Path, Query, State};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::{Extension, Form};
-use fairgate_base::http::Problem;
+use fairgate_base::http::{Problem, ProblemCode};
 
 use super::waits::{WAIT_FIELD, keep_ticket, wait_instead};
-use super::{PageRoutes, WAY_BACK, lobby_page, lobby_path, render_problem, see_other};
-use crate::cookies::CookieKind;
+use super::{PageRoutes, WAY_BACK, address, lobby_page, lobby_path, render_problem, see_other};
+use crate::cookies::{self, CookieKind};
 use crate::line::claim::{PassClaimRefusal, claim_pass};
 use crate::line::http::passes::pass_cookie_header;
 use crate::line::http::places::place_cookie_header;
@@ -24,9 +24,16 @@ use crate::web::peer_of;
 
 type SetCookieResult = Result<HeaderValue, Problem>;
 
+/// The parameter of a join that was sent again, after the browser got a cookie to show that it keeps
+/// cookies.
+const COOKIES_TRIED: &str = "cookies";
+
+/// Joins the room. Only a cookie keeps a place, so a browser that keeps no cookies gets none: its
+/// visitor could press the button again and again, and would take a new place each time.
 pub(crate) async fn join(
     State(pages): State<PageRoutes>,
     Path(id): Path<String>,
+    Query(query): Query<BTreeMap<String, String>>,
     peer: Option<Extension<ConnectInfo<SocketAddr>>>,
     headers: HeaderMap,
     form: Result<Form<BTreeMap<String, String>>, FormRejection>,
@@ -35,7 +42,14 @@ pub(crate) async fn join(
     let mut field = |name| fields.remove(name).filter(|text| !text.trim().is_empty());
     let (code, ticket) = (field("code"), field(WAIT_FIELD));
     let to = field(WAY_BACK).unwrap_or_default();
+    let keeps_cookies = cookies::are_kept(&headers);
+    if !keeps_cookies && !query.contains_key(COOKIES_TRIED) {
+        return send_again(&pages, &id);
+    }
     let step = async |room: &Room| -> SetCookieResult {
+        if !keeps_cookies {
+            return Err(cookies_blocked());
+        }
         let (waiting_line, now) = (&pages.waiting_line, pages.waiting_line.rooms.now_ms());
         let network = waiting_line.web.network(&headers, peer_of(peer.as_deref()));
         let body = JoinBody {
@@ -56,6 +70,30 @@ pub(crate) async fn join(
         place_cookie_header(waiting_line, room, &joined.place)
     };
     answer_form(&pages, &id, &headers, &to, step).await
+}
+
+/// Makes the browser send the form again, with a cookie if it keeps cookies.
+fn send_again(pages: &PageRoutes, id: &str) -> Response {
+    let cookie = match pages.waiting_line.web.test_cookie() {
+        Ok(cookie) => cookie,
+        Err(error) => return render_problem(pages, &error.into()),
+    };
+    let join = address::path(&["r", id, "join"]);
+    let again = address::with_query(&join, &[(COOKIES_TRIED, "tried")]);
+    let headers = [
+        (header::SET_COOKIE, cookie),
+        (header::CACHE_CONTROL, NO_STORE),
+    ];
+    (headers, Redirect::temporary(&again)).into_response()
+}
+
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+
+fn cookies_blocked() -> Problem {
+    Problem::new(
+        ProblemCode::CookiesBlocked,
+        "Your browser blocks cookies, and only a cookie keeps your place in the line: allow cookies for this site, and then join again.",
+    )
 }
 
 pub(crate) async fn pass(

@@ -7,6 +7,7 @@ use fairgate_pass::Digest;
 use fairgate_rules::faults::{
     RoomInputFaults, RoomInputRefusal, check_per_s, checked_number, checked_text,
 };
+use fairgate_rules::join_codes::normal_form;
 use fairgate_rules::naming::overlap;
 use fairgate_rules::network_limits::NetworkLimits;
 use fairgate_rules::phase::{RoomFacts, RoomPhase};
@@ -619,11 +620,14 @@ pub(super) fn differences(before: &Value, after: &Value) -> Value {
 fn read_codes(list: &str) -> Result<Vec<Digest>, RoomChangeRefusal> {
     let mut codes = Vec::new();
     for (at, line) in list.lines().enumerate() {
-        let code = line.trim();
-        if code.is_empty() {
+        // A spreadsheet writes a byte order mark at the beginning of the file.
+        let line = line.trim_start_matches('\u{feff}').trim();
+        if line.is_empty() {
             continue;
         }
-        if code.len() > CODE_BYTES_MAX || code.chars().any(char::is_control) {
+        let code = normal_form(line);
+        let is_code = (1..=CODE_BYTES_MAX).contains(&code.len());
+        if !is_code || line.chars().any(char::is_control) {
             return Err(RoomChangeRefusal::CodeMalformed { line: at + 1 });
         }
         codes.push(Digest::of_bytes(code.as_bytes()));

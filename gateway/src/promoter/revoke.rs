@@ -3,7 +3,8 @@
 
 use std::net::IpAddr;
 
-use fairgate_pass::{Digest, Holder};
+use fairgate_pass::Holder;
+use fairgate_rules::join_codes::JoinCode;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -49,7 +50,7 @@ enum RevokeTarget {
     Visitor(Holder),
     /// The network as the bits of an IPv6 address, and the length of its prefix.
     Network(u128, u8),
-    Code(Digest),
+    Code(JoinCode),
     All,
 }
 
@@ -99,7 +100,7 @@ impl RevokeInput {
             return Ok(RevokeTarget::Network(bits, prefix));
         }
         if let Some(code) = &self.code {
-            return Ok(RevokeTarget::Code(Digest::of_bytes(code.trim().as_bytes())));
+            return Ok(RevokeTarget::Code(JoinCode::of_typed(code)));
         }
         if self.all == Some(true) {
             return Ok(RevokeTarget::All);
@@ -116,7 +117,7 @@ impl RevokeInput {
         match target {
             RevokeTarget::Visitor(holder) => json!({"visitor": holder.to_string()}),
             RevokeTarget::Network(..) => json!({"network": self.network}),
-            RevokeTarget::Code(digest) => json!({"code_sha256": digest.to_string()}),
+            RevokeTarget::Code(code) => json!({"code_sha256": code.normal.to_string()}),
             RevokeTarget::All => json!({"all": true}),
         }
     }
@@ -176,22 +177,24 @@ impl PromoterControls {
         reason: &str,
     ) -> Result<u64, RoomChangeRefusal> {
         let (ledger, now) = (self.rooms.ledger(), self.rooms.now_ms());
-        let selection = match target {
-            RevokeTarget::Visitor(holder) => PlaceSelection::Holder(*holder),
-            RevokeTarget::Code(code) => PlaceSelection::Code(*code),
+        let selections = match target {
+            RevokeTarget::Visitor(holder) => vec![PlaceSelection::Holder(*holder)],
+            // The code may have been stored before codes had a normal form.
+            RevokeTarget::Code(code) => code.digests().map(PlaceSelection::Code).collect(),
             RevokeTarget::Network(bits, prefix) => {
                 let document = &room.row().document;
                 let network = (*bits, *prefix);
-                PlaceSelection::Networks(self.hasher.keys_of_network(
-                    room.id(),
-                    document,
-                    network,
-                    now,
-                ))
+                let keys = self
+                    .hasher
+                    .keys_of_network(room.id(), document, network, now);
+                vec![PlaceSelection::Networks(keys)]
             }
             RevokeTarget::All => return Ok(0),
         };
-        let numbers = ledger.selected_places(room.id(), selection).await?;
+        let mut numbers = Vec::new();
+        for selection in selections {
+            numbers.extend(ledger.selected_places(room.id(), selection).await?);
+        }
         if numbers.is_empty() {
             return Err(RoomChangeRefusal::NoSuchPlace);
         }

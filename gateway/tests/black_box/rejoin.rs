@@ -4,7 +4,7 @@
 use reqwest::Method;
 use serde_json::json;
 
-use crate::harness::{Promoter, Server, TestAnswer, Visitor, coming_back};
+use crate::harness::{Browser, Promoter, Server, TestAnswer, Visitor, coming_back};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn coming_back_by_place_secret_or_cookie_finds_the_same_place() {
@@ -188,4 +188,32 @@ async fn a_closed_room_refuses_joins_and_claims() {
         .await
         .problem(410, "room_closed");
     assert_eq!(ana.look().await["state"], "closed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_whose_browser_blocks_cookies_says_so_and_takes_no_place() {
+    let Some(browser) = Browser::open().await else {
+        return;
+    };
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    promoter.on_sale("4x10", json!({}), json!({})).await;
+    browser.go(&server.at("/r/sale")).await;
+    browser
+        .until::<bool>("document.documentElement.classList.contains('js')")
+        .await;
+    browser.block_cookies().await;
+    for _ in 0..3 {
+        browser.click("#join").await;
+        let told: String = browser
+            .until("!document.getElementById('problem').hidden && document.getElementById('problem').textContent")
+            .await;
+        assert!(told.contains("Your browser blocks cookies"), "{told}");
+        browser
+            .run("document.getElementById('problem').hidden = true")
+            .await;
+    }
+    let next = Visitor::joined(&server, "sale").await.number;
+    assert_eq!(next, 0, "the browser took no place");
+    browser.close("blocked cookies").await;
 }

@@ -472,3 +472,60 @@ async fn seats_that_cost_nothing_are_ordered_by_forms_without_a_payment() {
     assert_eq!(refused.status, 409);
     assert!(links_to(&refused, &order.0));
 }
+
+/// Returns the values of a form's hidden fields and of its fields with a value, by their names, and
+/// its action.
+fn form_of(page: &str, id: &str) -> (String, Vec<(String, String)>) {
+    let form = page
+        .split("<form ")
+        .find(|form| form.contains(&format!("id=\"{id}\"")));
+    let form = form
+        .expect("the form")
+        .split("</form>")
+        .next()
+        .expect("its end");
+    let attribute = |tag: &str, name: &str| {
+        let from = tag.split(&format!(" {name}=\"")).nth(1)?;
+        Some(from.split('"').next()?.replace("&#x2f;", "/"))
+    };
+    let tag = format!(" {}", form.split('>').next().expect("a tag"));
+    assert_eq!(attribute(&tag, "method").as_deref(), Some("post"), "{tag}");
+    let fields = form.split("<input").skip(1).filter_map(|input| {
+        let input = input.split('>').next()?;
+        Some((attribute(input, "name")?, attribute(input, "value")?))
+    });
+    (
+        attribute(&tag, "action").expect("an action"),
+        fields.collect(),
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_best_seats_are_found_although_the_button_is_pressed_before_the_scripts_have_come() {
+    let server = Server::start().await;
+    let [of_ana, of_ben] = passes_of_two(&server).await;
+    let page = server.get("/s/night").await;
+    let (action, fields) = form_of(&page.text(), "best-form");
+    let fields: Vec<(&str, &str)> = fields
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    let found = send(&server, &action, &of_ana, &fields).await;
+    assert_eq!(found.status, 303, "{}", found.text());
+    let again = send(&server, &action, &of_ana, &fields).await;
+    assert_eq!(again.header("location"), found.header("location"));
+    let checkout = found.header("location").to_owned();
+    let shown = server
+        .http
+        .get(server.at(&checkout))
+        .header("cookie", &of_ana);
+    let shown = TestAnswer::of(shown).await.expect("an answer").text();
+    let seats = shown.split("id=\"plain-seats\"").nth(1).expect("the seats");
+    assert!(seats.contains("A-"), "{seats}");
+    // Somebody who has no pass yet is led to the waiting room.
+    let refused = send(&server, &action, "a=b", &fields).await;
+    assert!(links_to(&refused, "/r/sale"), "{}", refused.text());
+    let other = send(&server, &action, &of_ben, &fields).await;
+    assert_eq!(other.status, 303, "{}", other.text());
+    assert_ne!(other.header("location"), checkout);
+}

@@ -43,6 +43,7 @@ async fn a_denied_network_neither_joins_nor_claims_and_keeps_its_place() {
     let form = gateway
         .client
         .post(gateway.url("/r/demo/join"))
+        .header("cookie", "fgc_ok=1")
         .header("x-forwarded-for", address);
     let page = Gateway::read(form).await;
     assert_eq!(page.status, 403);

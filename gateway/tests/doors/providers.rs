@@ -100,7 +100,9 @@ async fn a_check_lets_in_beyond_hard_and_is_asked_again_at_the_claim() {
     // A browser without scripts waits instead. This one comes from another address, because a wait
     // does not help beyond the hard limit.
     let form = gateway.client.post(gateway.url("/r/demo/join"));
-    let form = form.header("accept", "text/html");
+    let form = form
+        .header("accept", "text/html")
+        .header("cookie", "fgc_ok=1");
     let page = Gateway::read(form.header("x-forwarded-for", "192.0.2.99")).await;
     assert_eq!(page.status, 403);
     assert!(page.text().contains("name=\"wait\""), "{}", page.text());

@@ -20,6 +20,7 @@ async fn a_form_without_scripts_waits_in_place_of_work() {
         let request = gateway
             .client
             .post(gateway.url("/r/demo/join"))
+            .header("cookie", "fgc_ok=1")
             .header("x-forwarded-for", "192.0.2.7")
             .header("accept", "text/html")
             .header("content-type", "application/x-www-form-urlencoded")
@@ -59,6 +60,7 @@ async fn waits_are_bounded_for_an_address_and_for_all_around_it() {
         let request = gateway
             .client
             .post(gateway.url("/r/demo/join"))
+            .header("cookie", "fgc_ok=1")
             .header("x-forwarded-for", format!("192.0.2.{last}"))
             .header("accept", "text/html");
         Gateway::read(request).await

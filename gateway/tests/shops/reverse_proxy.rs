@@ -368,6 +368,7 @@ async fn the_lobby_leads_back_to_the_page_of_the_shop_and_nowhere_else() {
 
     let form = call("POST", "/r/demo/join")
         .raw("to=%2Fbasket%3Fitem%3D1")
+        .header("cookie", "fgc_ok=1")
         .header("content-type", "application/x-www-form-urlencoded");
     let joined = gateway.ask(form).await;
     assert_eq!(joined.header("location"), "/r/demo?to=%2Fbasket%3Fitem%3D1");

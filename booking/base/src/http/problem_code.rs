@@ -77,6 +77,7 @@ problem_codes! {
         ChallengeFailed "challenge_failed": "A challenge must be solved first",
         CodeInvalid "code_invalid": "The code is not valid here",
         CodeUsed "code_used": "The code was used before",
+        CookiesBlocked "cookies_blocked": "Please allow cookies",
         KeyRole "key_role": "This key may not do that",
         NetworkDenied "network_denied": "This room is closed to your network",
         NetworkFull "network_full": "Your network has its places",

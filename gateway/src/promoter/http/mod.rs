@@ -8,7 +8,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use fairgate_base::http::keys::{KeyedRoutes, PromoterCaller, Role, RoleKeys};
-use fairgate_base::http::{BodyText, JsonBody, Problem, QueryParams};
+use fairgate_base::http::{BodyText, JsonBody, NoFields, Problem, QueryParams};
 use fairgate_rules::room_document::RoomDocumentInput;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -32,6 +32,7 @@ pub(crate) async fn put_room(
     State(promoter): State<PromoterControls>,
     Path(id): Path<String>,
     _: PromoterCaller,
+    _: QueryParams<NoFields>,
     JsonBody(input): JsonBody<RoomDocumentInput>,
 ) -> Result<Response, Problem> {
     let (row, is_new) = promoter.put_room(&id, input).await?;
@@ -50,6 +51,7 @@ pub(crate) async fn patch_room(
     State(promoter): State<PromoterControls>,
     Path(id): Path<String>,
     _: PromoterCaller,
+    _: QueryParams<NoFields>,
     JsonBody(patch): JsonBody<RoomPatchInput>,
 ) -> Result<Json<Value>, Problem> {
     Ok(Json(room_document(&promoter.patch_room(&id, patch).await?)))
@@ -81,6 +83,7 @@ pub(crate) async fn put_codes(
     State(promoter): State<PromoterControls>,
     Path(id): Path<String>,
     _: PromoterCaller,
+    _: QueryParams<NoFields>,
     BodyText(list): BodyText,
 ) -> Result<Json<CodesAnswer>, Problem> {
     Ok(Json(CodesAnswer {
@@ -102,6 +105,7 @@ pub(crate) async fn revoke(
     State(promoter): State<PromoterControls>,
     Path(id): Path<String>,
     _: PromoterCaller,
+    _: QueryParams<NoFields>,
     JsonBody(input): JsonBody<RevokeInput>,
 ) -> Result<Json<RevokeAnswer>, Problem> {
     Ok(Json(RevokeAnswer {
@@ -114,9 +118,11 @@ pub(crate) async fn revoke(
 pub(crate) async fn open(
     State(promoter): State<PromoterControls>,
     Path(id): Path<String>,
-    headers: HeaderMap,
+    _: PromoterCaller,
+    _: QueryParams<NoFields>,
+    _: JsonBody<NoFields>,
 ) -> Result<Json<RoomView>, Problem> {
-    by_hand(&promoter, &id, &headers, ManualPhase::Open).await
+    by_hand(&promoter, &id, ManualPhase::Open).await
 }
 
 /// Freeze and draw now
@@ -124,9 +130,11 @@ pub(crate) async fn open(
 pub(crate) async fn draw(
     State(promoter): State<PromoterControls>,
     Path(id): Path<String>,
-    headers: HeaderMap,
+    _: PromoterCaller,
+    _: QueryParams<NoFields>,
+    _: JsonBody<NoFields>,
 ) -> Result<Json<RoomView>, Problem> {
-    by_hand(&promoter, &id, &headers, ManualPhase::Draw).await
+    by_hand(&promoter, &id, ManualPhase::Draw).await
 }
 
 /// Close the room
@@ -134,18 +142,18 @@ pub(crate) async fn draw(
 pub(crate) async fn close(
     State(promoter): State<PromoterControls>,
     Path(id): Path<String>,
-    headers: HeaderMap,
+    _: PromoterCaller,
+    _: QueryParams<NoFields>,
+    _: JsonBody<NoFields>,
 ) -> Result<Json<RoomView>, Problem> {
-    by_hand(&promoter, &id, &headers, ManualPhase::Close).await
+    by_hand(&promoter, &id, ManualPhase::Close).await
 }
 
 async fn by_hand(
     promoter: &PromoterControls,
     id: &str,
-    headers: &HeaderMap,
     change: ManualPhase,
 ) -> Result<Json<RoomView>, Problem> {
-    promoter.keys.require_role(headers, Role::Promoter)?;
     Ok(Json(promoter.by_hand(id, change).await?))
 }
 

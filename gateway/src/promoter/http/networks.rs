@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use fairgate_base::http::keys::{PromoterCaller, Role};
-use fairgate_base::http::{JsonBody, Problem};
+use fairgate_base::http::{JsonBody, NoFields, Problem, QueryParams};
 use fairgate_rules::network_lists::{NetworkLists, NetworkListsInput};
 
 use crate::promoter::PromoterControls;
@@ -16,6 +16,7 @@ pub(crate) async fn put_networks(
     State(promoter): State<PromoterControls>,
     Path(id): Path<String>,
     _: PromoterCaller,
+    _: QueryParams<NoFields>,
     JsonBody(input): JsonBody<NetworkListsInput>,
 ) -> Result<Json<NetworkLists>, Problem> {
     Ok(Json(promoter.put_networks(&id, &input).await?))

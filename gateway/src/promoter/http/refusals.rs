@@ -22,7 +22,7 @@ impl From<RoomChangeRefusal> for Problem {
             RoomChangeRefusal::PassesStillOpen(failure) => passes_still_open(failure),
             RoomChangeRefusal::CodeMalformed { line } => Self::invalid_field(
                 "codes",
-                format!("Line {line} is not a code. A code has at most {CODE_BYTES_MAX} bytes and no control characters. Nothing was changed."),
+                format!("Line {line} is not a code. A code has 1 to {CODE_BYTES_MAX} bytes of letters, digits and signs, and no control characters. Nothing was changed."),
             )
             .with_member("line", line),
             RoomChangeRefusal::CodeCount => Self::invalid_field(

@@ -9,8 +9,8 @@ use std::time::Duration;
 use chromiumoxide::browser::{Browser as Chromium, BrowserConfig};
 use chromiumoxide::cdp::browser_protocol::emulation::{
     MediaFeature, SetCpuThrottlingRateParams, SetDeviceMetricsOverrideParams,
-    SetEmulatedMediaParams, SetScriptExecutionDisabledParams, SetTimezoneOverrideParams,
-    SetTouchEmulationEnabledParams,
+    SetDocumentCookieDisabledParams, SetEmulatedMediaParams, SetScriptExecutionDisabledParams,
+    SetTimezoneOverrideParams, SetTouchEmulationEnabledParams,
 };
 use chromiumoxide::cdp::browser_protocol::input::{
     DispatchKeyEventParams, DispatchKeyEventType, DispatchTouchEventParams,
@@ -211,6 +211,13 @@ impl Browser {
     /// Goes to an address that may not answer, and returns whether it did.
     pub async fn reaches(&self, address: &str) -> bool {
         self.page.goto(address).await.is_ok()
+    }
+
+    /// Turns cookies off for scripts. `navigator.cookieEnabled` is false from then on.
+    pub async fn block_cookies(&self) {
+        let blocked = SetDocumentCookieDisabledParams::new(true);
+        let set = self.page.execute(blocked).await;
+        set.expect("cookies may be off");
     }
 
     /// Shows the page as it is printed for a reader who prefers dark pages.

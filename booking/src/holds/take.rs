@@ -104,17 +104,8 @@ impl HoldDesk {
         for spread in SPREADS {
             let chosen = Self::choose_seats(show, &request, &self.view(show).await?, spread)?;
             let hold = new_basket(show, pass, id.clone(), &chosen, now_ms)?;
-            self.check_room(pass)?;
-            match self
-                .seats
-                .store
-                .take(hold, show.document.seats_per_visitor)
-                .await
-            {
-                Ok(hold) => {
-                    self.give_back_if_over(pass, &hold).await?;
-                    return require_same_seats(show, hold, &request);
-                }
+            match self.take_while_open(show, pass, hold).await? {
+                Ok(hold) => return require_same_seats(show, hold, &request),
                 // Seats that this function chose can be replaced by others. Seats that the visitor
                 // named cannot.
                 Err(InventoryRefusal::Taken(cells))
@@ -131,6 +122,22 @@ impl HoldDesk {
         Err(self
             .explain_over(show, last_refusal.0, &last_refusal.1, &request.legs)
             .await)
+    }
+
+    /// Takes a hold in the store, unless the pass's room is over. The outer error says that it is.
+    async fn take_while_open(
+        &self,
+        show: &Show,
+        pass: &LivePass,
+        hold: Hold,
+    ) -> Result<Result<Hold, InventoryRefusal>, HoldRefusal> {
+        self.check_room(pass)?;
+        let limit = show.document.seats_per_visitor;
+        let taken = self.seats.store.take(hold, limit).await;
+        if let Ok(hold) = &taken {
+            self.give_back_if_over(pass, hold).await?;
+        }
+        Ok(taken)
     }
 
     /// Refuses a hold if the pass's room is over by now. A hold can wait for its show to be opened.

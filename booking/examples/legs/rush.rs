@@ -12,6 +12,7 @@ use booking::holds::ask::HoldRequest;
 use booking::holds::take::{CallHoldIds, HoldDesk};
 use booking::inventory::seats::SeatInventory;
 use booking::ledger::Ledger;
+use booking::stopped_passes::StoppedPasses;
 use booking::store::InventoryStore;
 use booking::store::redis::{RedisStore, RedisStoreOptions};
 use fairgate_base::clock::Clock;
@@ -144,10 +145,12 @@ async fn opened(
         let sold = catalogue.sell_departures(Arc::new(daily)).await;
         sold.expect("its plan can be read");
         let seats = SeatInventory::new(store, ledger.clone(), clock.clone());
+        let stopped = StoppedPasses::open(ledger.clone(), clock.clone()).await;
         desks.push(HoldDesk {
             catalogue,
             seats,
             ledger: ledger.clone(),
+            stopped: stopped.expect("read"),
             ids: HoldIdDeriver::new([1; 32]),
         });
     }

@@ -46,7 +46,7 @@ use crate::line::{WaitingLine, recognise};
 use crate::room::search::OnSales;
 use crate::room::{Room, RoomView};
 use crate::store::Place;
-use crate::upstream::{CategorySeatsLeft, ShowSummary};
+use crate::upstream::CategorySeatsLeft;
 use crate::web::is_path;
 use fairgate_model::ids::HoldId;
 use fairgate_rules::room_document::ChallengeProvider;

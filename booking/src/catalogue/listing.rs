@@ -1,6 +1,6 @@
 //! The list of all shows that promoters have put, prepared for searches: sorted, with the words of
-//! each show in lower case and the room that it belongs to. The list is made anew after a change of the
-//! catalogue, and not for each search.
+//! each show in lower case and the room that it belongs to. The list is made anew after a change of
+//! the catalogue, and not for each search.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ pub mod departures;
 mod edition;
 pub mod listing;
 mod newest;
-mod onsale;
+pub mod onsale;
 pub mod places;
 pub mod put;
 pub mod selling;

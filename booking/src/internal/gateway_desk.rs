@@ -21,6 +21,7 @@ use fairgate_pass::Holder;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Catalogue;
+use crate::catalogue::onsale::HeldSeats;
 use crate::cinema::CinemaCatalogue;
 use crate::internal::wire::{OnsaleReply, RoomEndNotice, StoppedPassNotice};
 use crate::inventory::seats::{PriceTier, SeatInventory, ShowSeatFigures, ShowSeatsLeft};
@@ -255,13 +256,38 @@ impl GatewayDesk {
     /// # Errors
     /// Returns an error if the ledger did not answer.
     pub async fn apply_onsale(&self, request: &OnsaleRequest) -> Result<OnsaleReply, LedgerError> {
+        let mut held = HeldSeats::new();
+        for show in &request.shows {
+            if let Ok(id) = show.id.parse::<ShowId>() {
+                let seats = self.seats.held_seats(&self.catalogue, &id).await;
+                held.insert(show.id.clone(), seats);
+            }
+        }
         let now_ms = self.clock.now_ms();
-        let applied = self
-            .catalogue
-            .apply_onsale(request, &self.seats, now_ms)
-            .await?;
+        let applied = self.catalogue.apply_onsale(request, &held, now_ms).await?;
         let (report, written) = applied;
+        if written {
+            for show in &request.shows {
+                self.reopen_changed(&show.id).await?;
+            }
+        }
         Ok(OnsaleReply { report, written })
+    }
+
+    /// Opens a show's seats again if its picture in the store was made from another plan or other
+    /// prices.
+    async fn reopen_changed(&self, show: &str) -> Result<(), LedgerError> {
+        let Some(show) = self.catalogue.find_show(show) else {
+            return Ok(());
+        };
+        let stored = self.seats.store.edition(&show.id).await;
+        if !matches!(stored, Ok(Some(edition)) if edition != show.edition()) {
+            return Ok(());
+        }
+        if let Err(busy) = self.seats.reopen(&show).await? {
+            tracing::info!(show = %show.id, %busy, "the show's picture is replaced once its baskets are gone");
+        }
+        Ok(())
     }
 
     /// Stops passes of a room. From then on these passes open nothing new, and their holders no

@@ -6,4 +6,3 @@ mod alone;
 mod many;
 mod misconfigured;
 mod outage;
-mod taken_over;

@@ -34,7 +34,7 @@ async fn shows_are_found_by_words_venue_time_category_and_room() {
         "fair",
         "WINTER fair",
         "2027-06-01T20:00:00Z",
-        json!({"venue": "barn"}),
+        json!({"venue": "barn", "walk_in": true}),
     )
     .await;
     let one_price = json!({"prices": {"cat1": 500}});

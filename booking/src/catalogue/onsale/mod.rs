@@ -18,13 +18,15 @@ use fairgate_model::shows::document::ShowDocument;
 use serde_json::Value;
 
 use super::Catalogue;
-use crate::inventory::seats::SeatInventory;
 use crate::ledger::{
     AppliedEntry, NewOnsale, OnsaleRefused, OnsaleShowWrite, OnsaleVenueWrite, UnchangedSeatCheck,
 };
 
 /// How often a file is compared again if the catalogue changes in between.
 const TRIES_MAX: u32 = 5;
+
+/// The seats that baskets and unpaid orders hold, by the show.
+pub type HeldSeats = HashMap<String, Vec<u32>>;
 
 /// A venue of the file after it was compared.
 struct ComparedVenue {
@@ -78,20 +80,21 @@ impl AppliedEntries {
 
 impl Catalogue {
     /// Reports what an on-sale file changes. If `request.write` is set and there is neither a fault
-    /// nor a conflict, also writes it, and returns true.
+    /// nor a conflict, also writes it, and returns true. `held` has the held seats of the file's
+    /// shows.
     ///
     /// # Errors
     /// Fails if the ledger did not answer, or if somebody kept changing the catalogue.
     pub async fn apply_onsale(
         &self,
         request: &OnsaleRequest,
-        seats: &SeatInventory,
+        held: &HeldSeats,
         now_ms: i64,
     ) -> Result<(OnsaleReport, bool), LedgerError> {
         for _ in 0..TRIES_MAX {
             self.refresh_catalogue().await?;
             let version = self.read_version().await;
-            let mut compared = self.compare_onsale(request, seats).await?;
+            let mut compared = self.compare_onsale(request, held).await?;
             self.add_warnings(request, &mut compared, now_ms).await?;
             if !request.write || !compared.report.is_applicable() {
                 return Ok((compared.report, false));
@@ -100,12 +103,7 @@ impl Catalogue {
                 return Ok((compared.report, true));
             }
             match self.write_onsale(version, request, compared, now_ms).await {
-                Ok(report) => {
-                    for show in &request.shows {
-                        self.reopen_changed(&show.id, seats).await?;
-                    }
-                    return Ok((report, true));
-                }
+                Ok(report) => return Ok((report, true)),
                 // The next try finds the reason, and reports it as a fault.
                 Err(OnsaleRefused::ChangedMeanwhile | OnsaleRefused::Show(..)) => {}
                 Err(OnsaleRefused::Ledger(error)) => return Err(error),
@@ -119,7 +117,7 @@ impl Catalogue {
     async fn compare_onsale(
         &self,
         request: &OnsaleRequest,
-        seats: &SeatInventory,
+        held: &HeldSeats,
     ) -> Result<Comparison, LedgerError> {
         let entries = self.ledger.applied_entries().await?.into_iter();
         let applied = entries.filter_map(|entry| {
@@ -137,7 +135,7 @@ impl Catalogue {
         for show in &request.shows {
             let item = item_of(OnsaleKind::Show, &show.id);
             let before = applied.of(&item);
-            self.compare_show((&item, show), before, seats, &mut compared)
+            self.compare_show((&item, show), before, held, &mut compared)
                 .await?;
         }
         Ok(compared)
@@ -163,22 +161,6 @@ impl Catalogue {
             .await?;
         self.reload(&mut version).await?;
         Ok(compared.report)
-    }
-
-    /// Opens a show's seats again if its picture in the store was made from another plan or other
-    /// prices.
-    async fn reopen_changed(&self, show: &str, seats: &SeatInventory) -> Result<(), LedgerError> {
-        let Some(show) = self.find_show(show) else {
-            return Ok(());
-        };
-        let stored = seats.store.edition(&show.id).await;
-        if !matches!(stored, Ok(Some(edition)) if edition != show.edition()) {
-            return Ok(());
-        }
-        if let Err(busy) = seats.reopen(&show).await? {
-            tracing::info!(show = %show.id, %busy, "the show's picture is replaced once its baskets are gone");
-        }
-        Ok(())
     }
 }
 

@@ -12,10 +12,9 @@ use fairgate_model::shows::document::{ShowDocument, check_show_document};
 use fairgate_model::shows::terms::UNNUMBERED;
 use serde_json::Value;
 
-use super::{Comparison, corrupt, value_or_fault};
+use super::{Comparison, HeldSeats, corrupt, value_or_fault};
 use crate::catalogue::Catalogue;
 use crate::catalogue::put::{ShowPutRefusal, check_present};
-use crate::inventory::seats::SeatInventory;
 use crate::ledger::{OnsaleShowWrite, StoredShow, UnchangedSeatCheck};
 
 /// The plan that a show of the file will pin.
@@ -30,7 +29,7 @@ impl Catalogue {
         &self,
         (item, show): (&OnsaleItem, &OnsaleShow),
         applied: Option<&Fields>,
-        seats: &SeatInventory,
+        held: &HeldSeats,
         compared: &mut Comparison,
     ) -> Result<(), LedgerError> {
         let read = show.id.parse::<ShowId>();
@@ -54,32 +53,16 @@ impl Catalogue {
         compared.shows.push((id.clone(), document.clone()));
         let venue = compared.venues.get(&document.venue);
         let venue_plan = venue.map(|venue| (Arc::clone(&venue.plan), venue.is_new_plan));
-        let put = present.as_deref().filter(|show| show.run.is_none());
-        let chosen = match named_plan {
-            Some(version) => self.chosen_plan(&document, put, version).await,
-            None => Ok(self.plan_for(&document, put, venue_plan).await?),
-        };
-        let report = &mut compared.report;
-        let choice = match chosen {
-            Ok(Some(choice)) => choice,
-            Ok(None) => {
-                let detail = format!("there is no venue \"{}\"", document.venue);
-                report.add_fault(item, "venue", "invalid_field", detail);
-                return Ok(());
-            }
-            Err(refused) => {
-                add_refusal(refused, item, report);
-                return Ok(());
-            }
-        };
-        let held = seats.held_seats(self, &id).await;
+        let wanted = (&document, named_plan);
+        let held = held.get(&show.id).map_or(&[][..], Vec::as_slice);
         let checked = self
-            .check_change(&document, present.as_deref(), &choice.plan, &held)
+            .check_change(wanted, present.as_deref(), venue_plan, held)
             .await;
-        let check = match checked {
-            Ok(check) => check,
+        let (choice, check) = match checked {
+            Ok(checked) => checked,
+            Err(ShowPutRefusal::Ledger(error)) => return Err(error),
             Err(refused) => {
-                add_refusal(refused, item, report);
+                add_refusal(refused, item, &mut compared.report);
                 return Ok(());
             }
         };
@@ -96,26 +79,30 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Checks a show's document against its plan and against the show in force. Returns the check
-    /// that the ledger runs on the sold seats, if there is one.
+    /// Checks a show's document, and the plan that it names or keeps, against the show in force.
+    /// Returns the plan, and the check that the ledger runs on the sold seats, if there is one.
     async fn check_change(
         &self,
-        document: &ShowDocument,
+        (document, named_plan): (&ShowDocument, Option<u32>),
         present: Option<&Show>,
-        plan: &Arc<SeatingPlan>,
+        venue_plan: Option<(Arc<SeatingPlan>, bool)>,
         held: &[u32],
-    ) -> Result<Option<UnchangedSeatCheck>, ShowPutRefusal> {
+    ) -> Result<(PlanChoice, Option<UnchangedSeatCheck>), ShowPutRefusal> {
+        let put = present.filter(|show| show.run.is_none());
+        let choice = match named_plan {
+            Some(version) => self.chosen_plan(document, put, version).await?,
+            None => self.plan_for(document, put, venue_plan).await?,
+        };
         let rules = self.rules(document.currency);
-        check_show_document(document, &plan.map, rules).map_err(ShowPutRefusal::Invalid)?;
-        match present {
-            Some(present) => {
-                if present.run.is_none() {
-                    self.refuse_to_move(present, document).await?;
-                }
-                check_present(present, document, plan, held)
-            }
-            None => Ok(None),
+        check_show_document(document, &choice.plan.map, rules).map_err(ShowPutRefusal::Invalid)?;
+        if let Some(put) = put {
+            self.refuse_to_move(put, document).await?;
         }
+        let check = match present {
+            Some(present) => check_present(present, document, &choice.plan, held)?,
+            None => None,
+        };
+        Ok((choice, check))
     }
 
     /// Returns the plan version that the file names for a show.
@@ -124,12 +111,12 @@ impl Catalogue {
         document: &ShowDocument,
         present: Option<&Show>,
         version: u32,
-    ) -> Result<Option<PlanChoice>, ShowPutRefusal> {
+    ) -> Result<PlanChoice, ShowPutRefusal> {
         let stays = present.filter(|show| show.document.venue == document.venue);
         let pinned = stays.map(|show| show.plan.version);
         let plan = self.named_plan(&document.venue, version, pinned).await?;
         let is_newest = false;
-        Ok(Some(PlanChoice { plan, is_newest }))
+        Ok(PlanChoice { plan, is_newest })
     }
 
     /// Chooses the plan that a show of the file will pin. A show keeps its plan unless the file puts
@@ -140,7 +127,7 @@ impl Catalogue {
         document: &ShowDocument,
         present: Option<&Show>,
         of_file: Option<(Arc<SeatingPlan>, bool)>,
-    ) -> Result<Option<PlanChoice>, LedgerError> {
+    ) -> Result<PlanChoice, ShowPutRefusal> {
         let is_new_plan = of_file.as_ref().is_some_and(|(_, is_new)| *is_new);
         if let Some(present) = present
             && present.document.venue == document.venue
@@ -148,14 +135,15 @@ impl Catalogue {
         {
             let plan = Arc::clone(&present.plan);
             let is_newest = false;
-            return Ok(Some(PlanChoice { plan, is_newest }));
+            return Ok(PlanChoice { plan, is_newest });
         }
         let newest = match of_file {
             Some((plan, _)) => Some(plan),
             None => self.newest_plan(&document.venue).await?,
         };
+        let plan = newest.ok_or_else(|| ShowPutRefusal::NoVenue(document.venue.clone()))?;
         let is_newest = true;
-        Ok(newest.map(|plan| PlanChoice { plan, is_newest }))
+        Ok(PlanChoice { plan, is_newest })
     }
 }
 
@@ -230,8 +218,12 @@ fn add_refusal(refused: ShowPutRefusal, item: &OnsaleItem, report: &mut OnsaleRe
                 report.add_fault(item, field, "postpone_instead", detail.to_owned());
             }
         }
-        refused @ (ShowPutRefusal::NoVenue(_) | ShowPutRefusal::Ledger(_)) => {
-            report.add_fault(item, "", "invalid_field", refused.to_string());
+        ShowPutRefusal::NoVenue(venue) => {
+            let detail = format!("there is no venue \"{venue}\"");
+            report.add_fault(item, "venue", "invalid_field", detail);
+        }
+        ShowPutRefusal::Ledger(error) => {
+            report.add_fault(item, "", "invalid_field", error.to_string());
         }
     }
 }

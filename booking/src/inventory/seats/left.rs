@@ -1,6 +1,6 @@
 //! Counts the seats that are left in each category, for lists of many shows. No show is opened for
-//! this. A show's counts are cached for at least half a second, so a list that many people ask for costs
-//! the store next to nothing.
+//! this. A show's counts are cached for at least half a second, so a list that many people ask for
+//! costs the store next to nothing.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -331,7 +331,7 @@ mod tests {
     const BEFORE_TERMS: &[Migration] = MIGRATIONS.split_at(13).0;
 
     /// The migrations before the one that decided which stored shows are walk-ins.
-    const BEFORE_WALK_INS: &[Migration] = MIGRATIONS.split_at(20).0;
+    const BEFORE_WALK_INS: &[Migration] = MIGRATIONS.split_at(21).0;
 
     #[tokio::test(flavor = "multi_thread")]
     async fn the_ledger_in_one_file_keeps_the_contract() {

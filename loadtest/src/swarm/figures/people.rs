@@ -59,9 +59,9 @@ pub struct DrawWaitEstimate {
 }
 
 impl VisitorFigures {
-    /// Returns whether the visitor counts as present at `at_ms`. A visitor who left the line or
-    /// was revoked is absent at once. Any other visitor is absent only [`ABSENT_AFTER_MS`] after it has gone,
-    /// because the line counts it as present until then.
+    /// Returns whether the visitor counts as present at `at_ms`. A visitor who left the line or was
+    /// revoked is absent at once. Any other visitor is absent only [`ABSENT_AFTER_MS`] after it has
+    /// gone, because the line counts it as present until then.
     pub fn is_here(&self, at_ms: f64) -> bool {
         let grace_ms = if matches!(self.outcome.as_deref(), Some("left" | "revoked")) {
             0.0

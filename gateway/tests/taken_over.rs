@@ -1,7 +1,7 @@
-//! Tests a booking process that owned its PostgreSQL alone, stood still until another process had
-//! taken its place, and then goes on.
+//! Tests a gateway that owned its PostgreSQL alone, stood still until another gateway had taken its
+//! place, and then goes on.
 
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use booking::door::signing::keyring;
@@ -14,13 +14,11 @@ use fairgate_servers::actors::{
 use fairgate_servers::{PostgresServer, free_port, must_skip};
 use serde_json::json;
 
-use crate::alone::booking;
-
 const PROMOTER: &str = "promoter-key-of-the-tests";
 /// The longest time until a process that lost its place has ended.
 const ENDS_WITHIN: Duration = Duration::from_secs(15);
 
-/// A booking process without Redis. It is killed when the test drops it.
+/// A gateway without Redis, with booking in it. It is killed when the test drops it.
 struct AloneProcess {
     child: Child,
     client: TestClient,
@@ -51,15 +49,28 @@ impl AloneProcess {
             ("FAIRGATE_PAYMENTS", "sandbox"),
             ("FAIRGATE_PROMOTER_KEY", PROMOTER),
         ];
-        let mut command = booking(folder.path(), &settings);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gateway"));
+        for (name, _) in std::env::vars() {
+            if name.starts_with("FAIRGATE_") {
+                command.env_remove(name);
+            }
+        }
         let log = std::fs::File::create(folder.path().join("log")).expect("a file for the log");
-        let child = command.stderr(log).spawn().expect("the process starts");
+        let child = command
+            .args(["serve", "--data"])
+            .arg(folder.path())
+            .envs(settings)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("the process starts");
         let process = Self {
             child,
             client: TestClient::of_address(&format!("http://{listen}")),
             _folder: folder,
         };
-        until("booking listens", async || {
+        until("the gateway listens", async || {
             let ready = process.client.try_ask(get("/healthz")).await;
             ready.is_ok().then_some(())
         })
@@ -93,7 +104,8 @@ async fn a_process_whose_place_was_taken_while_it_stood_still_takes_no_money_and
         (
             "shows/night-1",
             json!({"venue": "hall", "title": "Night", "starts_at": "2099-06-01T20:00:00Z",
-                "currency": "EUR", "prices": {"cat1": 9900, "cat2": 4900}, "orphans": "allow"}),
+                "currency": "EUR", "prices": {"cat1": 9900, "cat2": 4900}, "orphans": "allow",
+                "walk_in": true}),
         ),
     ] {
         let call = put(&format!("/v1/promoter/{path}"), &document).by(PROMOTER);

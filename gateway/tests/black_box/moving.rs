@@ -23,6 +23,18 @@ async fn bring(server: &Server, room: &str, code: &str) -> TestAnswer {
         .expect("an answer")
 }
 
+/// Holds seats of the night, and returns the hold.
+async fn hold(server: &Server, who: &Visitor<'_>, seats: &[&str]) -> Value {
+    let wish = json!({ "seats": seats });
+    server.try_hold(who, "night", &wish).await.is(201)
+}
+
+/// Holds and orders seats of the night, and returns the order.
+async fn order(server: &Server, who: &Visitor<'_>, seats: &[&str]) -> Value {
+    let held = hold(server, who, seats).await;
+    server.checkout(who, &held).await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_code_brings_the_same_place_once_and_it_gives_one_pass() {
     let server = Server::start().await;
@@ -226,10 +238,10 @@ async fn a_place_that_moves_after_the_turn_brings_its_pass_its_basket_and_its_or
     assert_eq!(pass_cookie(&cookies), None, "nobody has a pass yet");
     promoter.draw("sale").await;
     ana.claim().await;
-    let order = server.order(&ana, &["A-1"]).await;
+    let order = order(&server, &ana, &["A-1"]).await;
     server.pay(&order, "approve").await.is(200);
     server.order_in(&order, "ticketed").await;
-    let held = server.hold(&ana, &["B-1", "B-2"]).await;
+    let held = hold(&server, &ana, &["B-1", "B-2"]).await;
 
     let (phone, cookies) = brought(&ana).await;
     let cookie = pass_cookie(&cookies).expect("the place has a pass");

@@ -120,7 +120,8 @@ async fn the_lobbys_forms_answer_with_the_lobby_and_say_what_went_wrong() {
             let request = request
                 .header("content-type", "application/x-www-form-urlencoded")
                 .header("accept", "text/html")
-                .header("cookie", cookie);
+                // The form has seen that the browser keeps cookies.
+                .header("cookie", format!("fgc_ok=1; {cookie}"));
             let answer = TestAnswer::of(request.body(body.to_owned()))
                 .await
                 .expect("an answer");

@@ -46,6 +46,18 @@ async fn open_seats(browser: &Browser, server: &Server) {
         .await;
 }
 
+/// Holds seats of the night, and returns the hold.
+async fn hold(server: &Server, who: &Visitor<'_>, seats: &[&str]) -> Value {
+    let wish = json!({ "seats": seats });
+    server.try_hold(who, "night", &wish).await.is(201)
+}
+
+/// Holds and orders seats of the night, and returns the order.
+async fn order(server: &Server, who: &Visitor<'_>, seats: &[&str]) -> Value {
+    let held = hold(server, who, seats).await;
+    server.checkout(who, &held).await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_draw_a_message_and_a_pause_are_announced_within_two_seconds() {
     let Some(ana) = Browser::open().await else {
@@ -100,7 +112,7 @@ async fn a_chosen_seat_that_somebody_takes_is_told_with_a_suggestion_that_can_be
             .await;
     }
     ana.run(WATCH).await;
-    server.hold(&ben, &["A-3"]).await;
+    hold(&server, &ben, &["A-3"]).await;
     ana.until::<bool>("!document.querySelector('#lost').hidden")
         .await;
     let told: String = ana
@@ -114,7 +126,7 @@ async fn a_chosen_seat_that_somebody_takes_is_told_with_a_suggestion_that_can_be
         .await;
     assert!(offer.contains("A-4") && offer.contains("A-5"), "{offer}");
     // Somebody takes a suggested seat, too. Then others are suggested.
-    server.hold(&ben, &["A-5"]).await;
+    hold(&server, &ben, &["A-5"]).await;
     ana.until::<bool>("!document.querySelector('#lost-take').textContent.includes('A-5')")
         .await;
     ana.click("#lost-take").await;
@@ -133,11 +145,13 @@ async fn the_seats_page_of_a_sold_out_show_says_so_with_and_without_scripts() {
     promoter.on_sale("1x2", json!({}), json!({})).await;
     promoter.draw("sale").await;
     let ben = Visitor::admitted(&server, "sale").await;
-    open_seats(&ana, &server).await;
+    ana.go(&server.at("/s/night")).await;
+    ana.until::<bool>("window.fairgate?.stateOf('A-1') !== undefined")
+        .await;
     let told = "!document.querySelector('#sold-out').hidden";
     ana.until::<bool>("document.querySelector('#sold-out').hidden")
         .await;
-    let order = server.order(&ben, &["A-1", "A-2"]).await;
+    let order = order(&server, &ben, &["A-1", "A-2"]).await;
     server.pay(&order, "approve").await.is(200);
     server.order_in(&order, "ticketed").await;
     ana.until::<bool>(told).await;

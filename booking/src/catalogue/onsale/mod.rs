@@ -169,7 +169,7 @@ fn item_of(kind: OnsaleKind, id: &str) -> OnsaleItem {
     OnsaleItem { kind, id }
 }
 
-fn corrupt(error: serde_json::Error) -> LedgerError {
+fn corrupt(error: &serde_json::Error) -> LedgerError {
     LedgerError::Corrupt(error.to_string())
 }
 

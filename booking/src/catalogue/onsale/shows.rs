@@ -160,7 +160,7 @@ fn unnumbered(id: ShowId, document: ShowDocument, plan_version: u32) -> StoredSh
 }
 
 fn fields_of(document: &ShowDocument) -> Result<Fields, LedgerError> {
-    match serde_json::to_value(document).map_err(corrupt)? {
+    match serde_json::to_value(document).map_err(|error| corrupt(&error))? {
         Value::Object(fields) => Ok(fields),
         _ => Err(LedgerError::Corrupt(
             "a show's document is no object".into(),
@@ -182,7 +182,7 @@ fn merged_document(
         None => before_any_file(present, &live),
     };
     let merged = merge_fields(item, before.as_ref(), &live, file, report);
-    serde_json::from_value(Value::Object(merged)).map_err(corrupt)
+    serde_json::from_value(Value::Object(merged)).map_err(|error| corrupt(&error))
 }
 
 /// Stands in for the file of a show that was never applied from one. It is what is in force, and

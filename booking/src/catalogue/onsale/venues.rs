@@ -125,14 +125,14 @@ async fn read_plan(
 }
 
 fn stored_form(map: &SeatMap) -> Result<NewVenuePlan, LedgerError> {
-    let plan = serde_json::to_string(map).map_err(corrupt)?;
+    let plan = serde_json::to_string(map).map_err(|error| corrupt(&error))?;
     let digest = Sha256::digest(&plan).into();
     Ok(NewVenuePlan { plan, digest })
 }
 
 /// Makes a plan that is not stored yet. It has no version.
 fn unstored(map: SeatMap) -> Result<SeatingPlan, LedgerError> {
-    let geometry = geometry(&map).map_err(corrupt)?;
+    let geometry = geometry(&map).map_err(|error| corrupt(&error))?;
     Ok(SeatingPlan {
         version: 0,
         map,

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use axum::Json;
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
 use fairgate_base::http::keys::PromoterCaller;
 use fairgate_base::http::{BodyBytes, Problem, ProblemCode, QueryParams, parse_json};
 use fairgate_model::counted::counted;
@@ -50,10 +51,10 @@ pub(crate) async fn apply(
     State(promoter): State<PromoterControls>,
     QueryParams(query): QueryParams<ApplyQuery>,
     _: PromoterCaller,
-    headers: HeaderMap,
+    media_type: OnsaleMediaType,
     BodyBytes(body): BodyBytes,
 ) -> Result<Json<OnsaleReport>, Problem> {
-    let file = read_file(&headers, &body)?;
+    let file = read_file(media_type, &body)?;
     // The apply runs in a task of its own. If the promoter hangs up in the middle, it still ends.
     let applying = tokio::spawn(async move { promoter.apply_onsale(&file, query.preview).await });
     let report = applying.await.map_err(|error| {
@@ -69,31 +70,54 @@ pub(crate) async fn apply(
     Err(not_applied(&report))
 }
 
-/// Reads the file from a body of JSON or TOML. No TOML file begins with a brace.
-fn read_file(headers: &HeaderMap, body: &[u8]) -> Result<OnsaleFile, Problem> {
-    let media_type = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.split(';').next())
-        .map(|value| value.trim().to_ascii_lowercase());
-    let looks_like_json = body.trim_ascii_start().starts_with(b"{");
-    match media_type.as_deref() {
-        Some("application/json") => read_json_file(body),
-        None if looks_like_json => read_json_file(body),
-        None | Some("application/toml" | "text/plain" | "text/toml") if !looks_like_json => {
-            let text = std::str::from_utf8(body).map_err(|_| {
-                Problem::invalid_field(
-                    "(the whole body)",
-                    "The on-sale file is not text in UTF-8. Nothing was applied.",
-                )
-            })?;
-            Ok(OnsaleFile::from_toml(text, &PlanFiles::new()))
+/// The type that the caller gives the file. A file of another type is refused before it is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnsaleMediaType {
+    Json,
+    Toml,
+    /// The caller names no type. No TOML file begins with a brace.
+    Unnamed,
+}
+
+impl<S: Sync> FromRequestParts<S> for OnsaleMediaType {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let Some(value) = parts.headers.get(header::CONTENT_TYPE) else {
+            return Ok(Self::Unnamed);
+        };
+        let named = value.to_str().unwrap_or_default().split(';').next();
+        match named
+            .unwrap_or_default()
+            .trim()
+            .to_ascii_lowercase()
+            .as_str()
+        {
+            "application/json" => Ok(Self::Json),
+            "application/toml" => Ok(Self::Toml),
+            _ => Err(Problem::new(
+                ProblemCode::UnsupportedMediaType,
+                "Send the on-sale file as application/toml, or as application/json. Nothing was applied.",
+            )),
         }
-        _ => Err(Problem::new(
-            ProblemCode::UnsupportedMediaType,
-            "Send the on-sale file as application/toml, or as application/json. Nothing was applied.",
-        )),
     }
+}
+
+/// Reads the file from a body of JSON or TOML.
+fn read_file(media_type: OnsaleMediaType, body: &[u8]) -> Result<OnsaleFile, Problem> {
+    let looks_like_json = body.trim_ascii_start().starts_with(b"{");
+    if media_type == OnsaleMediaType::Json
+        || media_type == OnsaleMediaType::Unnamed && looks_like_json
+    {
+        return read_json_file(body);
+    }
+    let text = std::str::from_utf8(body).map_err(|_| {
+        Problem::invalid_field(
+            "(the whole body)",
+            "The on-sale file is not text in UTF-8. Nothing was applied.",
+        )
+    })?;
+    Ok(OnsaleFile::from_toml(text, &PlanFiles::new()))
 }
 
 fn read_json_file(body: &[u8]) -> Result<OnsaleFile, Problem> {

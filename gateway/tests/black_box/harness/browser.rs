@@ -484,14 +484,26 @@ impl Browser {
         self.is_readable(name).await;
         for (window, device) in [(NARROW, "narrow"), (PHONE, "phone"), (DESKTOP, "desktop")] {
             self.resize(window, device != "desktop").await;
-            let wanted = ScreenshotParams::builder()
-                .format(CaptureScreenshotFormat::Png)
-                .full_page(true)
-                .build();
-            let picture = self.page.screenshot(wanted).await.expect("a picture");
-            std::fs::write(folder.join(format!("{name}-{device}.png")), picture)
-                .expect("a written picture");
+            self.shoot(&folder.join(format!("{name}-{device}.png")))
+                .await;
         }
+    }
+
+    /// Takes a picture of the page as it is printed. Nobody zooms paper.
+    pub async fn picture_of_print(&self, name: &str) {
+        let folder = pictures();
+        std::fs::create_dir_all(&folder).expect("a folder for pictures");
+        self.resize(DESKTOP, false).await;
+        self.shoot(&folder.join(format!("{name}.png"))).await;
+    }
+
+    async fn shoot(&self, path: &std::path::Path) {
+        let wanted = ScreenshotParams::builder()
+            .format(CaptureScreenshotFormat::Png)
+            .full_page(true)
+            .build();
+        let picture = self.page.screenshot(wanted).await.expect("a picture");
+        std::fs::write(path, picture).expect("a written picture");
     }
 
     pub(super) async fn resize(&self, (width, height): (i64, i64), mobile: bool) {

@@ -1,5 +1,5 @@
-//! Tests that no pass takes seats after its room has closed, at either of two gateways that share one
-//! Redis and one PostgreSQL. What was begun before can still be paid.
+//! Tests that no pass takes seats after its room has closed, at either of two gateways that share
+//! one Redis and one PostgreSQL. What was begun before can still be paid.
 
 mod support;
 
@@ -48,7 +48,7 @@ impl Two {
     }
 
     /// Sells the show `night-1` in the room `demo`, with these changes to the room.
-    async fn sell(&self, changes: Value) {
+    async fn sell(&self, changes: &Value) {
         let [one, other] = &self.gateways;
         let put = async |what: &str, document| {
             let path = format!("/v1/promoter/{what}");
@@ -85,7 +85,7 @@ impl Two {
     }
 }
 
-fn room(changes: Value) -> Value {
+fn room(changes: &Value) -> Value {
     let mut room = json!({
         "shows": ["night-1"], "method": "fifo", "draw_at": "2020-01-02T00:00:00Z",
     });
@@ -124,7 +124,7 @@ async fn closing_by_hand_stops_passes_before_the_call_returns_and_at_the_other_w
         return;
     }
     let two = Two::start().await;
-    two.sell(json!({})).await;
+    two.sell(&json!({})).await;
     let [one, other] = &two.gateways;
     let passes = [two.pass().await, two.pass().await];
     let wish = json!({"best": {"quantity": 2}});
@@ -152,7 +152,7 @@ async fn no_hold_is_made_at_any_gateway_after_closes_at() {
     }
     let two = Two::start().await;
     let closes_at = Timestamp::now() + Duration::from_secs(10);
-    two.sell(json!({"closes_at": closes_at.to_string()})).await;
+    two.sell(&json!({"closes_at": closes_at.to_string()})).await;
     let pass = two.pass().await;
     let (mut made, mut refused) = (0, 0);
     while Timestamp::now() < closes_at + TRIED_FOR {
@@ -180,9 +180,9 @@ async fn a_room_whose_end_moved_later_sells_on_until_the_new_end() {
     }
     let two = Two::start().await;
     let first_end = Timestamp::now() + Duration::from_secs(10);
-    two.sell(json!({"closes_at": first_end.to_string()})).await;
+    two.sell(&json!({"closes_at": first_end.to_string()})).await;
     let second_end = first_end + Duration::from_secs(6);
-    let moved = room(json!({"closes_at": second_end.to_string()}));
+    let moved = room(&json!({"closes_at": second_end.to_string()}));
     let put = two.gateways[1].put_room("demo", moved).await;
     assert_eq!(put.status, 200, "{}", put.text());
     let moved = |room: &Value| {

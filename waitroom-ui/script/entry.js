@@ -60,7 +60,8 @@ async function fetchClaimedPass(room) {
 
 /**
  * Sends a call that needs a pass. If the visitor has no valid pass and the room has no line, or
- * another device of the visitor has a pass, gets a pass and sends the call again. If the page gets no pass, stores its address for `wayBack`.
+ * another device of the visitor has a pass, gets a pass and sends the call again. If the page gets
+ * no pass, stores its address for `wayBack`.
  */
 export async function atTheDoor(room, title, send) {
   const answer = await sendPatiently(send);

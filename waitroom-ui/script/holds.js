@@ -58,8 +58,8 @@ function isShared(room) {
 /**
  * Returns this browser's hold of a show as the server knows it. If this browser has none, and the
  * visitor has the place on another device, too, returns the hold of that device. If the server
- * gives no answer, returns the stored hold until its deadline. Returns null if there is no hold, or it was ordered
- * or has ended.
+ * gives no answer, returns the stored hold until its deadline. Returns null if there is no hold, or
+ * it was ordered or has ended.
  */
 export async function holdOf(show, room) {
   const id = kept.get(`held.${show}`);

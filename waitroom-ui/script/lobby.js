@@ -218,7 +218,7 @@ async function sendSolved(secret, send, begin) {
 }
 
 let joiningAgain = 0;
-/** The secret that this page joins with. A browser that stores nothing still has one place at most. */
+/** The secret that this page joins with. A browser that stores nothing has one place at most. */
 const pageSecret = randomHex(32);
 async function join(event) {
   event.preventDefault();

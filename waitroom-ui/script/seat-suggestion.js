@@ -2,7 +2,10 @@
 
 import { FREE } from "./frames.js";
 
-/** Neighbours in a row are at most this many usual distances apart. Farther seats have an aisle between them. */
+/**
+ * Neighbours in a row are at most this many usual distances apart. Farther seats have an aisle
+ * between them.
+ */
 const APART_MAX = 1.6;
 /** How much farther away a seat of another row may seem than it is. */
 const OTHER_ROW = 2;

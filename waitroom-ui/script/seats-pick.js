@@ -16,11 +16,11 @@ export class Picker {
    * the `LiveSeatMap`. A click on `button` holds what is chosen. Only trains have the last two:
    * `stretch` is added to each call, and `actions` returns what may help after a refusal.
    *
-   * `on`: `changed()`, `held(answer)`, `found(labels)`, `wait(wish)` and `full()`. `found` is called
-   * when seats are suggested, and with no labels when none are suggested any more. `wait` is called
-   * when best available found nothing and the visitor wants to wait. `full` is called when the
-   * visitor would have too many seats. It returns the labels of seats that another device of the
-   * visitor holds, or null.
+   * `on`: `changed()`, `held(answer)`, `found(labels)`, `wait(wish)` and `full()`. `found` is
+   * called when seats are suggested, and with no labels when none are suggested any more. `wait` is
+   * called when best available found nothing and the visitor wants to wait. `full` is called when
+   * the visitor would have too many seats. It returns the labels of seats that another device of
+   * the visitor holds, or null.
    */
   constructor(page, on) {
     this.page = page;

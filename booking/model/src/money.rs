@@ -60,8 +60,8 @@ impl Currency {
         std::str::from_utf8(&self.0).expect("only ASCII capitals are ever a currency")
     }
 
-    /// Returns how many decimals an amount of this currency has, by ISO 4217. A currency that is not
-    /// listed has two.
+    /// Returns how many decimals an amount of this currency has, by ISO 4217. A currency that is
+    /// not listed has two.
     #[must_use]
     pub fn decimals(&self) -> usize {
         self.listed_decimals().map_or(2, usize::from)

@@ -13,9 +13,10 @@ use normal::{NormalText, is_unspaced};
 /// A text in the form that is compared: words of lower-case letters and digits, without accents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchText {
-    /// The ways to divide the text into words and to spell them, each once. The first way divides at
-    /// everything but letters and digits: `l'étoile` becomes "l" and "etoile". The next way divides
-    /// only at spaces, and the same text becomes "letoile". Others spell out umlauts, "&" and "Dr.".
+    /// The ways to divide the text into words and to spell them, each once. The first way divides
+    /// at everything but letters and digits: `l'étoile` becomes "l" and "etoile". The next way
+    /// divides only at spaces, and the same text becomes "letoile". Others spell out umlauts, "&"
+    /// and "Dr.".
     readings: Vec<Vec<SearchWord>>,
     /// Words of other spellings that are in no reading.
     other_words: Vec<SearchWord>,

@@ -1,5 +1,5 @@
-//! Numbers the states of the catalogue in memory, so that whatever was made from a state is known to
-//! be out of date once the catalogue has changed.
+//! Numbers the states of the catalogue in memory, so that whatever was made from a state is known
+//! to be out of date once the catalogue has changed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -161,8 +161,8 @@ impl Catalogue {
         self.shared.edition.get()
     }
 
-    /// Returns the list of shows as it is now. If it is not prepared, this makes a list, which takes
-    /// some milliseconds for each thousand shows.
+    /// Returns the list of shows as it is now. If it is not prepared, this makes a list, which
+    /// takes some milliseconds for each thousand shows.
     #[must_use]
     pub fn current_listing(&self) -> Arc<ShowListing> {
         let edition = self.edition();
@@ -170,8 +170,8 @@ impl Catalogue {
         ready.unwrap_or_else(|| Arc::new(ShowListing::of(self)))
     }
 
-    /// Returns the list of shows as it is now. While shows are changed all the time, the list may be
-    /// about a second old.
+    /// Returns the list of shows as it is now. While shows are changed all the time, the list may
+    /// be about a second old.
     pub async fn listing(&self) -> Arc<ShowListing> {
         let edition = self.edition();
         let make = || {

@@ -57,8 +57,8 @@ pub struct ShowSummary {
     /// Whether the show is in a cinema's programme. Cinemas have their own search.
     #[serde(default)]
     pub showing: bool,
-    /// Whether the show is sold through `everyday` while no room names it. False if an older booking
-    /// process does not send it.
+    /// Whether the show is sold through `everyday` while no room names it. False if an older
+    /// booking process does not send it.
     #[serde(default)]
     pub walk_in: bool,
     /// How long a basket keeps its seats, in seconds: the document's `hold_s` plus its `grace_s`. 0
@@ -155,8 +155,8 @@ pub struct GatewayDesk {
 }
 
 impl GatewayDesk {
-    /// Returns a number that changes whenever [`Self::shows_matching`] may return something else for
-    /// the pattern `*`.
+    /// Returns a number that changes whenever [`Self::shows_matching`] may return something else
+    /// for the pattern `*`.
     #[must_use]
     pub fn shows_edition(&self) -> u64 {
         self.catalogue.edition()

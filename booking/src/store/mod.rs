@@ -253,8 +253,8 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// Returns a hold of this visitor.
     async fn hold(&self, hold: &HoldId, visitor: Holder) -> Result<Hold, InventoryRefusal>;
 
-    /// Returns all holds of this visitor in a show, in the order in which their locks end. This call
-    /// does not count as use of the show.
+    /// Returns all holds of this visitor in a show, in the order in which their locks end. This
+    /// call does not count as use of the show.
     async fn holds_of(&self, show: &ShowId, visitor: Holder)
     -> Result<Vec<Hold>, InventoryRefusal>;
 

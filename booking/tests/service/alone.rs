@@ -26,7 +26,7 @@ impl Drop for Process {
 }
 
 /// Returns a command that starts booking on a free port, unless the settings name an address.
-fn booking(data: &Path, settings: &[(&str, &str)]) -> Command {
+pub fn booking(data: &Path, settings: &[(&str, &str)]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_booking"));
     for (name, _) in std::env::vars() {
         if name.starts_with("FAIRGATE_") {

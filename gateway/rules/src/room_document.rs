@@ -234,7 +234,8 @@ pub struct RoomDocumentInput {
 }
 
 impl RoomDocument {
-    /// Returns the document of the built-in room, which sells the walk-ins that no other room names.
+    /// Returns the document of the built-in room, which sells the walk-ins that no other room
+    /// names.
     #[must_use]
     pub fn everyday() -> Self {
         Self {

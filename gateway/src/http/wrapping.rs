@@ -50,8 +50,8 @@ pub async fn rooms_of_other_nodes_are_found(
     next.run(request).await
 }
 
-/// Refuses lists and searches beyond the quota of their network or key, and slows networks that send
-/// wrong keys.
+/// Refuses lists and searches beyond the quota of their network or key, and slows networks that
+/// send wrong keys.
 pub async fn searches_have_quotas(
     State((searches, waiting_line, test)): State<(SearchQuotas, Arc<WaitingLine>, bool)>,
     request: Request,

@@ -20,9 +20,9 @@ use crate::upstream::BookingPulse;
 const LOOKED_AT_ALWAYS: u64 = 200_000;
 const LOOK_EVERY_MS: i64 = 5000;
 
-/// In a room without a line, a visitor is expected for at most this long (ms) after the call. There,
-/// a page claims as soon as it has its place. So whoever has not claimed by then keeps nobody else
-/// out.
+/// In a room without a line, a visitor is expected for at most this long (ms) after the call.
+/// There, a page claims as soon as it has its place. So whoever has not claimed by then keeps
+/// nobody else out.
 const OPEN_WINDOW_MS: i64 = 5_000;
 
 /// What one tick has read.

@@ -1,6 +1,6 @@
 //! The on-sale file: venues, shows and rooms in TOML. `file` reads it, and `tables` knows the line
-//! and column of each of its fields. `client` is `gateway apply`, which sends the file to a gateway.
-//! The gateway applies it in one step, in [`crate::promoter`].
+//! and column of each of its fields. `client` is `gateway apply`, which sends the file to a
+//! gateway. The gateway applies it in one step, in [`crate::promoter`].
 
 pub mod client;
 pub mod file;

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The tables that an on-sale file may have besides venues, shows and rooms. The planner reads them.
+/// The tables that an on-sale file may have besides venues, shows and rooms. The planner reads
+/// them.
 const OF_THE_PLANNER: [&str; 2] = ["crowd", "behaviour"];
 
 /// The kinds of tables in the order in which they are applied.

@@ -14,9 +14,9 @@ const LEDGER_MAX: Duration = Duration::from_millis(1_500);
 impl GatewayOpsRoutes {
     /// Finds out whether this process can serve visitors. Without its ledger, its store or booking
     /// it still serves the lobby, the places and the pictures of the seats from memory. If they are
-    /// away for all gateways at once, this is only a warning, and load balancers still send visitors
-    /// here. A fault of this node alone makes it not ready: its own disk takes no write, or booking
-    /// refuses it.
+    /// away for all gateways at once, this is only a warning, and load balancers still send
+    /// visitors here. A fault of this node alone makes it not ready: its own disk takes no write,
+    /// or booking refuses it.
     pub async fn readiness(&self) -> Readiness {
         let mut readiness = self.found_troubles().await;
         if *self.leaving.borrow() {

@@ -24,8 +24,8 @@ use crate::web::peer_of;
 
 type SetCookieResult = Result<HeaderValue, Problem>;
 
-/// The parameter of a join that was sent again, after the browser got a cookie to show that it keeps
-/// cookies.
+/// The parameter of a join that was sent again, after the browser got a cookie to show that it
+/// keeps cookies.
 const COOKIES_TRIED: &str = "cookies";
 
 /// Joins the room. Only a cookie keeps a place, so a browser that keeps no cookies gets none: its

@@ -10,8 +10,9 @@ use crate::ledger::RoomRow;
 const ENTRY_MS: i64 = 15 * 60_000;
 
 /// Returns the calendar of a room as of `now` (ms). The draw is at the time to which it was brought
-/// forward, if it was. Times are in the time zone `zone`, or in UTC if it is not known. A room whose
-/// sale begins with its opening has one entry. The row's version counts the changes of the room.
+/// forward, if it was. Times are in the time zone `zone`, or in UTC if it is not known. A room
+/// whose sale begins with its opening has one entry. The row's version counts the changes of the
+/// room.
 #[must_use]
 pub(super) fn of_room(row: &RoomRow, zone: Option<&str>, now: i64) -> String {
     let (room, document) = (&row.room, &row.document);

@@ -143,8 +143,8 @@ pub trait RoomStore: Send + Sync + 'static {
     /// before. The store remembers the id until it expires, and may forget it if it loses its data.
     async fn use_once(&self, room: &str, used: SingleUseId, now: i64)
     -> Result<bool, StoreFailure>;
-    /// Notes that a code brought the place of a number to another device at `at` (ms). The store may
-    /// forget this if it loses its data.
+    /// Notes that a code brought the place of a number to another device at `at` (ms). The store
+    /// may forget this if it loses its data.
     async fn note_moved(&self, room: &str, number: u64, at: i64) -> Result<(), StoreFailure>;
     /// Returns when a code last brought the place of a number to another device (ms).
     async fn moved_at(&self, room: &str, number: u64) -> Result<Option<i64>, StoreFailure>;

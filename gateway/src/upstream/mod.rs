@@ -124,8 +124,8 @@ pub trait BookingCore: Send + Sync + 'static {
     fn router(&self) -> OpenApiRouter;
     /// Returns the room that covers a show; `None` if the text is not a valid show id.
     fn room_of(&self, show: &str) -> Option<String>;
-    /// Returns a number that changes whenever other shows may match the pattern `*`, or another room
-    /// may cover one of them.
+    /// Returns a number that changes whenever other shows may match the pattern `*`, or another
+    /// room may cover one of them.
     fn shows_edition(&self) -> u64;
     /// Reads the shows that match the patterns (ids, and globs such as `g1-*`).
     async fn shows(&self, patterns: &[String]) -> Result<Vec<ShowSummary>, BookingFailure>;

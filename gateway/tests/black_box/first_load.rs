@@ -5,8 +5,8 @@ use serde_json::json;
 
 use crate::harness::{Browser, Loaded, Promoter, Server, Traffic};
 
-/// The most bytes that the page, its styles, script, texts and icon may have together over the wire:
-/// compressed, with the headers of each answer.
+/// The most bytes that the page, its styles, script, texts and icon may have together over the
+/// wire: compressed, with the headers of each answer.
 const BYTES_MAX: u64 = 20_000;
 const REQUESTS_MAX: usize = 6;
 

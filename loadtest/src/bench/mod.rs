@@ -53,8 +53,8 @@ pub enum BenchCommand {
     Draw(draw::DrawBenchOptions),
     /// Holds a second through booking's Redis store, compared with its bare scripts.
     Holds(holds::HoldBenchOptions),
-    /// Every list and page that needs no key, with thousands of showings: what a call costs, and how
-    /// long another visitor waits while many clients ask for it.
+    /// Every list and page that needs no key, with thousands of showings: what a call costs, and
+    /// how long another visitor waits while many clients ask for it.
     Lists(lists::ListBenchOptions),
     /// A country's timetable: import, cold start, searches for free seats under load, and one hot
     /// train beside the others.

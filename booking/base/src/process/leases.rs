@@ -189,8 +189,8 @@ async fn acquire_lease(
 }
 
 /// Renews the leases for ever. A database that does not answer is asked again at the next renewal,
-/// because a missing answer does not mean that a lease is lost. If one is lost, the database says so
-/// to every write, also to this one.
+/// because a missing answer does not mean that a lease is lost. If one is lost, the database says
+/// so to every write, also to this one.
 async fn renew_leases(installation: Installation, leases: Vec<StoreLease>) {
     loop {
         tokio::time::sleep(RENEW_EVERY).await;

@@ -22,9 +22,9 @@ const TYPED_WORDS_MAX: usize = 24;
 /// The words of a text in all its readings.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct NormalText {
-    /// The ways to divide the text into words and to spell them. The first one has the words as they
-    /// stand, divided at everything but letters and digits. A long text has only the ways to divide
-    /// it, because nobody types so much.
+    /// The ways to divide the text into words and to spell them. The first one has the words as
+    /// they stand, divided at everything but letters and digits. A long text has only the ways to
+    /// divide it, because nobody types so much.
     pub readings: Vec<Vec<String>>,
     /// The words of a long text's other spellings that are in none of its readings, each once.
     pub other_words: Vec<String>,

@@ -97,8 +97,8 @@ impl ShowDocument {
     }
 }
 
-/// Whether a show is sold, as its promoter says it. A show that is `on_sale` is still sold only by a
-/// room that names it, or as a walk-in.
+/// Whether a show is sold, as its promoter says it. A show that is `on_sale` is still sold only by
+/// a room that names it, or as a walk-in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ShowState {

@@ -1,5 +1,5 @@
-//! Many patterns at once. A room may name thousands of shows, so an id is looked up and not compared
-//! with each of them.
+//! Many patterns at once. A room may name thousands of shows, so an id is looked up and not
+//! compared with each of them.
 
 use std::collections::HashSet;
 

@@ -119,9 +119,9 @@ impl Catalogue {
         Ok(PlanChoice { plan, is_newest })
     }
 
-    /// Chooses the plan that a show of the file will pin. A show keeps its plan unless the file puts
-    /// it into another venue or changes its venue's plan. `of_file` is the plan of its venue in the
-    /// file, and whether the apply writes this plan.
+    /// Chooses the plan that a show of the file will pin. A show keeps its plan unless the file
+    /// puts it into another venue or changes its venue's plan. `of_file` is the plan of its venue
+    /// in the file, and whether the apply writes this plan.
     async fn plan_for(
         &self,
         document: &ShowDocument,
@@ -186,7 +186,8 @@ fn merged_document(
 }
 
 /// Stands in for the file of a show that was never applied from one. It is what is in force, and
-/// `None` means the same. If the show was postponed, nobody knows what its file says about the date.
+/// `None` means the same. If the show was postponed, nobody knows what its file says about the
+/// date.
 fn before_any_file(present: &Show, live: &Fields) -> Option<Fields> {
     present.fate?;
     let mut fields = live.clone();

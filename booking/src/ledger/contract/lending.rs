@@ -1,5 +1,5 @@
-//! Cases of work that was lent, put off or made by a clock that was an hour ahead: by the right clock
-//! it is due at most one loan later.
+//! Cases of work that was lent, put off or made by a clock that was an hour ahead: by the right
+//! clock it is due at most one loan later.
 
 use fairgate_model::orders::refund::TicketSelection;
 use fairgate_model::orders::transition::OrderEvent;

@@ -87,8 +87,8 @@ impl Ledger {
     /// Stores a show and returns its versions. The terms in its document become a new version,
     /// unless the newest version is the same. If the show gets another plan, `check` must pass for
     /// all claimed seats. Without a check, no seat may be claimed. If the show moves to another
-    /// venue, it pins a plan version that is larger than its old one. The currency, the time and the
-    /// venue of a show cannot change while orders have seats.
+    /// venue, it pins a plan version that is larger than its old one. The currency, the time and
+    /// the venue of a show cannot change while orders have seats.
     pub async fn put_show(
         &self,
         show: StoredShow,

@@ -1,6 +1,7 @@
 //! Work that the ledger lends to workers. Each piece has the time at which it is due next, and the
 //! time at which that was written. If the second lies in the future, the clock that wrote it was
-//! ahead, and the first would keep the piece from everybody until then. Such a piece is due at once.
+//! ahead, and the first would keep the piece from everybody until then. Such a piece is due at
+//! once.
 
 use fairgate_databases::SqlTransaction;
 

@@ -18,8 +18,8 @@ type SharedCheck = Option<Mutex<UnchangedSeatCheck>>;
 /// On-sale files.
 impl Ledger {
     /// Writes an on-sale file, if the catalogue still has the version that the file was compared
-    /// with. All of it is written, or nothing. `checks` are the checks that run on the sold seats of
-    /// the shows whose plan changes, in the order of the shows.
+    /// with. All of it is written, or nothing. `checks` are the checks that run on the sold seats
+    /// of the shows whose plan changes, in the order of the shows.
     pub async fn apply_onsale(
         &self,
         onsale: NewOnsale,

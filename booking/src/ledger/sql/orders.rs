@@ -86,8 +86,8 @@ impl Ledger {
             .await
     }
 
-    /// Returns the orders of the visitor that have seats of the show, pending or paid, each with the
-    /// hold that it was made from.
+    /// Returns the orders of the visitor that have seats of the show, pending or paid, each with
+    /// the hold that it was made from.
     pub async fn orders_of(
         &self,
         show: &ShowId,

@@ -1,6 +1,6 @@
-//! Records passes that were stopped, and the ends of rooms. The newest cursor is in the row with the
-//! catalogue's version, and each change locks that row. So a node that reads a cursor also finds all
-//! rows up to it.
+//! Records passes that were stopped, and the ends of rooms. The newest cursor is in the row with
+//! the catalogue's version, and each change locks that row. So a node that reads a cursor also
+//! finds all rows up to it.
 
 use fairgate_databases::SqlTransaction;
 

@@ -316,8 +316,8 @@ impl LateMoneyWorker {
             Err(SeatClaimRefused::Taken(_)) => KeepSeatsOutcome::Taken,
             Err(SeatClaimRefused::Limit { .. }) => KeepSeatsOutcome::Back(LateRefundReason::Limit),
             Err(SeatClaimRefused::CardLimit) => KeepSeatsOutcome::Back(LateRefundReason::CardLimit),
-            // A show that begins at another time, a cancelled show and a hold of another purpose are
-            // treated like a changed plan, because the order cannot have its seats.
+            // A show that begins at another time, a cancelled show and a hold of another purpose
+            // are treated like a changed plan, because the order cannot have its seats.
             Err(
                 SeatClaimRefused::PlanChanged
                 | SeatClaimRefused::TimeChanged

@@ -75,8 +75,8 @@ pub struct IndexedRoom {
 /// What a search has found, as positions in the index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FoundOnSales {
-    /// The rooms, in the order of their first matching show. If no show of a room matches, the start
-    /// of its sale counts.
+    /// The rooms, in the order of their first matching show. If no show of a room matches, the
+    /// start of its sale counts.
     pub rooms: Vec<usize>,
     /// The shows by date, without showings, because cinemas have their own search.
     pub shows: Vec<usize>,

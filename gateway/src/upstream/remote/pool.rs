@@ -226,8 +226,9 @@ impl BookingNodePool {
             .collect()
     }
 
-    /// Returns whether this gateway's own settings keep it from booking: no process takes its calls,
-    /// and one of them refuses its key or has another ledger. Other gateways may be well then.
+    /// Returns whether this gateway's own settings keep it from booking: no process takes its
+    /// calls, and one of them refuses its key or has another ledger. Other gateways may be well
+    /// then.
     #[must_use]
     pub fn is_shut_out(&self) -> bool {
         let statuses = self.nodes().iter().map(|node| node.status_and_age().0);
@@ -276,8 +277,8 @@ impl BookingNodePool {
 }
 
 impl BookingNodePool {
-    /// Sends a call to all booking processes that take calls, at the same time, and waits until each
-    /// has answered or failed.
+    /// Sends a call to all booking processes that take calls, at the same time, and waits until
+    /// each has answered or failed.
     ///
     /// # Errors
     /// Fails if no process answers with success.

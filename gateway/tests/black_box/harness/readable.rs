@@ -14,8 +14,8 @@ use super::{Browser, within};
 /// The size of a desktop's window at 400 % zoom.
 const ZOOMED: (i64, i64) = (320, 256);
 
-/// Returns what a reader at 400 % zoom cannot see: parts that are wider than the window, parts whose
-/// content is cut off, and parts that stay in front of more than a third of the window.
+/// Returns what a reader at 400 % zoom cannot see: parts that are wider than the window, parts
+/// whose content is cut off, and parts that stay in front of more than a third of the window.
 const HIDDEN: &str = "[
     ...(document.documentElement.scrollWidth > innerWidth ? ['the page is wider than the window'] : []),
     ...[...document.querySelectorAll('main *')].filter((one) => one.checkVisibility() && !one.closest('.map-frame, .hidden-text, svg')).flatMap((one) => {

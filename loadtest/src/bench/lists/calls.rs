@@ -132,8 +132,8 @@ pub fn lists() -> Vec<KeylessList> {
     ]
 }
 
-/// Returns words of titles with a slip, for an address. No two numbers below some thousands give the
-/// same words.
+/// Returns words of titles with a slip, for an address. No two numbers below some thousands give
+/// the same words.
 fn words(n: usize) -> String {
     let mut words = title(n).replace(' ', "+");
     words.remove(1 + n % 3);

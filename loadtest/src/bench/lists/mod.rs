@@ -1,6 +1,6 @@
 //! Asks for every list and page that needs no key, in an installation with thousands of showings.
-//! Measures the processor time of a call. Then many clients ask for one of the lists as fast as they
-//! can, and another visitor calls beside them. The baseline is `/healthz`, in the same run.
+//! Measures the processor time of a call. Then many clients ask for one of the lists as fast as
+//! they can, and another visitor calls beside them. The baseline is `/healthz`, in the same run.
 
 mod calls;
 mod programme;

@@ -309,8 +309,8 @@ fn resolved(document: &Map<String, Value>, start: Timestamp) -> Value {
     Value::Object(document.iter().map(resolved_field).collect())
 }
 
-/// Returns the name of the field in which a number is not finite. JSON has no such numbers and would
-/// have null, which means the default.
+/// Returns the name of the field in which a number is not finite. JSON has no such numbers and
+/// would have null, which means the default.
 fn not_finite(entry: &toml::Value) -> Option<&str> {
     fn is_finite(value: &toml::Value) -> bool {
         match value {

@@ -10,7 +10,7 @@ use super::plants::plants;
 const EXTRA: u64 = 50;
 
 /// Changes settings of the room at a time.
-fn change(run: &mut SelfTestRun, s: f64, changes: Value) {
+fn change(run: &mut SelfTestRun, s: f64, changes: &Value) {
     run.history.push(json!({
         "kind": "changed", "asked_ms": at(s), "at_ms": at(s + 0.05), "changes": changes,
     }));
@@ -19,7 +19,7 @@ fn change(run: &mut SelfTestRun, s: f64, changes: Value) {
 /// Lets two visitors be inside until the sale begins. Nobody of the clean run is inside then.
 fn small_room(run: &mut SelfTestRun) {
     run.record("run", |_| true)["room_doc"]["max_inside"] = json!(2);
-    change(run, 9.8, json!({ "max_inside": 20 }));
+    change(run, 9.8, &json!({ "max_inside": 20 }));
 }
 
 /// Lets an extra visitor enter with a pass that ends at `ends_s`.
@@ -127,27 +127,27 @@ plants! {
         enters(run, 2, 6.0, 400.0);
     };
     MaxInside "a full room is entered just before somebody inside bought" |run| {
-        change(run, 22.5, json!({ "max_inside": 9 }));
+        change(run, 22.5, &json!({ "max_inside": 9 }));
         enters(run, 0, 33.0, 400.0);
     };
     Nothing "odd, but right: a full room is entered after somebody inside bought" |run| {
-        change(run, 22.5, json!({ "max_inside": 9 }));
+        change(run, 22.5, &json!({ "max_inside": 9 }));
         enters(run, 0, 36.0, 400.0);
     };
     Nothing "odd, but right: fewer visitors may be inside than are, and nobody enters" |run| {
-        change(run, 29.0, json!({ "max_inside": 3 }));
+        change(run, 29.0, &json!({ "max_inside": 3 }));
     };
     Nothing "odd, but right: somebody enters through a node that does not know yet that fewer may be inside" |run| {
-        change(run, 29.0, json!({ "max_inside": 3 }));
+        change(run, 29.0, &json!({ "max_inside": 3 }));
         enters(run, 0, 30.0, 400.0);
     };
     MaxInside "somebody enters after it was settled that fewer may be inside" |run| {
-        change(run, 29.0, json!({ "max_inside": 3 }));
+        change(run, 29.0, &json!({ "max_inside": 3 }));
         enters(run, 0, 31.5, 400.0);
     };
     Nothing "odd, but right: more visitors enter after it was settled that more may be inside" |run| {
         room(run, "max_inside", json!(9));
-        change(run, 29.0, json!({ "max_inside": 10 }));
+        change(run, 29.0, &json!({ "max_inside": 10 }));
         enters(run, 0, 29.5, 400.0);
     };
     Nothing "odd, but right: passes ended early by a clock that was ahead, and others entered" |run| {
@@ -198,27 +198,27 @@ plants! {
     };
     Nothing "odd, but right: a called visitor asks in vain, and the promoter pauses the room" |run| {
         asks(run, 46.0, 60.0);
-        change(run, 50.0, json!({ "paused": true }));
-        change(run, 52.0, json!({ "paused": false }));
+        change(run, 50.0, &json!({ "paused": true }));
+        change(run, 52.0, &json!({ "paused": false }));
     };
     Entering "a called visitor asks in vain long after a pause" |run| {
         asks(run, 46.0, 70.0);
-        change(run, 50.0, json!({ "paused": true }));
-        change(run, 52.0, json!({ "paused": false }));
+        change(run, 50.0, &json!({ "paused": true }));
+        change(run, 52.0, &json!({ "paused": false }));
     };
     Nothing "odd, but right: a called visitor asks in vain in a room that fewer may enter now" |run| {
         asks(run, 46.0, 60.0);
-        change(run, 30.0, json!({ "max_inside": 7 }));
+        change(run, 30.0, &json!({ "max_inside": 7 }));
     };
     Entering "a called visitor asks in vain, and one entry is free" |run| {
         asks(run, 46.0, 60.0);
-        change(run, 30.0, json!({ "max_inside": 8 }));
+        change(run, 30.0, &json!({ "max_inside": 8 }));
     };
     Nothing "odd, but right: the last entry belongs to a visitor who left with its pass" |run| {
-        change(run, 23.0, json!({ "max_inside": 10 }));
+        change(run, 23.0, &json!({ "max_inside": 10 }));
         enters(run, 0, 23.5, 400.0);
         run.call(EXTRA, "leave", 29.0, 204, json!({}));
-        change(run, 30.0, json!({ "max_inside": 8 }));
+        change(run, 30.0, &json!({ "max_inside": 8 }));
         asks(run, 46.0, 60.0);
     };
     Nothing "odd, but right: a visitor whose pass ran out asks for another" |run| {

@@ -106,7 +106,7 @@ pub const ROWS: &[CommandRow] = &[
     ),
     // gateway/README.md
     row(
-        "gateway apply ONSALE.toml [--target URL]",
+        "gateway apply ONSALE.toml [--target URL] [--preview]",
         How::By("target/release/gateway apply onsale.sample.toml"),
     ),
     row(

@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn scripts_know_the_same_decimals_of_every_currency() {
-        let script = include_str!("../script/core.js");
+        let script = include_str!("../script/money.js");
         let listed = |name: &str| {
             let (_, list) = script
                 .split_once(&format!("const {name} = \""))

@@ -16,9 +16,12 @@ use support::{Gateway, PROMOTER, TestAnswer};
 /// How long an answer may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Scans tickets.
+const DOOR: &str = "door-key-of-the-tests";
+
 async fn whole_gateway() -> (tempfile::TempDir, Gateway) {
     let data = tempfile::tempdir().expect("a folder");
-    let gateway = Gateway::start_whole(data.path(), &[]).await;
+    let gateway = Gateway::start_whole(data.path(), &[("door_key", DOOR)]).await;
     (data, gateway)
 }
 
@@ -59,8 +62,13 @@ async fn every_json_call_refuses_another_type_and_an_overlong_body_unread() {
     let pass = gateway.call("POST", path, Some(&place), None).await;
     let pass = pass.json()["pass"].as_str().expect("a pass").to_owned();
     for (method, path) in calls {
-        let is_promoters = path.starts_with("/v1/promoter/");
-        let bearer = if is_promoters { PROMOTER } else { &pass };
+        let bearer = if path.starts_with("/v1/promoter/") {
+            PROMOTER
+        } else if path.ends_with("/scan") {
+            DOOR
+        } else {
+            &pass
+        };
         let head = format!(
             "{method} {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {bearer}\r\n",
             gateway.address

@@ -127,12 +127,7 @@ async fn a_process_whose_place_was_taken_while_it_stood_still_takes_no_money_and
         &json!({"outcome": "approve"}),
     );
     let bens_order = format!("/v1/holds/{}/order", text(&bens, "hold"));
-    let hold = post("/v1/shows/night-1/holds", &json!({"seats": ["C-1"]}));
-    let calls = [
-        approve.clone(),
-        post(&bens_order, &buyer()).by(&ben),
-        hold.by(&ben),
-    ];
+    let calls = [approve.clone(), post(&bens_order, &buyer()).by(&ben)];
     let asked = calls.map(|call: TestCall| {
         let client = old.client.clone();
         tokio::spawn(async move { client.ask(call).await })

@@ -296,6 +296,10 @@ mod tests {
                 2
             };
             let currency = Currency::parse(&code).expect("three capitals");
+            // No sum is in a currency that is not listed.
+            if !currency.is_listed() {
+                continue;
+            }
             assert_eq!(currency.decimals(), expected, "{code}");
         }
     }

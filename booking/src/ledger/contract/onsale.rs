@@ -96,10 +96,10 @@ async fn an_on_sale_file_with_a_show_that_is_refused_changes_nothing(ledger: Boo
 /// sold before a room named it.
 pub(super) fn filling(bytes: upgrading::Bytes) -> String {
     let document = "{\"venue\":\"hall\",\"title\":\"Night\",\"starts_at\":\"2027-06-01T20:00:00Z\",\"currency\":\"EUR\",\"prices\":{\"cat1\":1000}}";
-    let shows = ["film-1", "bought", "unsold", "named_1"].map(|show| {
+    let shows = ["film-1", "bought", "unsold", "named-1"].map(|show| {
         format!("INSERT INTO shows (show, document, plan_version, updated_at) VALUES ('{show}', '{document}', 1, {NOW_MS});")
     });
-    let orders = ["film-1", "bought", "named_1"].map(|show| {
+    let orders = ["film-1", "bought", "named-1"].map(|show| {
         format!(
             "INSERT INTO orders (order_id, show, hold, visitor, room, buyer_name, buyer_email, currency, total, items, \
              plan_version, payment, state, reason, created_at, pay_until, claim_until) VALUES ('order_{show}_1', '{show}', \
@@ -111,7 +111,7 @@ pub(super) fn filling(bytes: upgrading::Bytes) -> String {
     let programme = format!(
         "INSERT INTO programme (id, version, document, put_at) VALUES (1, 1, '{{\"showings\":[{{\"show\":\"film-1\"}}]}}', {NOW_MS});"
     );
-    let coverage = "INSERT INTO coverage (room, pattern) VALUES ('demo', 'named_*');";
+    let coverage = "INSERT INTO coverage (room, pattern) VALUES ('demo', 'named-*');";
     [
         shows.concat(),
         orders.concat(),
@@ -130,7 +130,7 @@ pub(super) async fn check_old_shows(ledger: Books) {
     let expected = [
         ("bought", true),
         ("film-1", true),
-        ("named_1", false),
+        ("named-1", false),
         ("unsold", false),
     ];
     assert_eq!(

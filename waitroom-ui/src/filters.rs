@@ -282,6 +282,7 @@ mod tests {
             list.split_once('"').expect("its end").0
         };
         let (none, three) = (listed("NO_DECIMALS"), listed("THREE_DECIMALS"));
+        let four = listed("FOUR_DECIMALS");
         let letters = || (b'A'..=b'Z').map(char::from);
         let codes = letters().flat_map(|a| {
             letters().flat_map(move |b| letters().map(move |c| String::from_iter([a, b, c])))
@@ -292,6 +293,8 @@ mod tests {
                 0
             } else if has(three) {
                 3
+            } else if has(four) {
+                4
             } else {
                 2
             };

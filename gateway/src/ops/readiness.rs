@@ -38,14 +38,14 @@ impl GatewayOpsRoutes {
         // Ledger and booking are asked at the same time, so that a proxy gets its answer in time.
         // Without an answer, it would send no visitors here.
         let (ledger, core) = tokio::join!(self.ledger_trouble(), self.rooms.core().condition());
-        if let Some(trouble) = ledger {
-            let is_own_fault = self.rooms.ledger().is_own_file();
-            let troubles = if is_own_fault {
-                &mut found.reasons
-            } else {
-                &mut found.warnings
-            };
-            troubles.push(trouble);
+        match ledger {
+            Some(LedgerTrouble::RefusedWrite(trouble)) if self.rooms.ledger().is_own_file() => {
+                found.reasons.push(trouble);
+            }
+            Some(LedgerTrouble::RefusedWrite(trouble) | LedgerTrouble::Slow(trouble)) => {
+                found.warnings.push(trouble);
+            }
+            None => {}
         }
         found.reasons.extend(core.reasons);
         found.warnings.extend(core.warnings);
@@ -76,19 +76,32 @@ impl GatewayOpsRoutes {
     }
 
     /// Returns what is wrong with the ledger, in one sentence.
-    async fn ledger_trouble(&self) -> Option<String> {
+    async fn ledger_trouble(&self) -> Option<LedgerTrouble> {
         match tokio::time::timeout(LEDGER_MAX, self.rooms.ledger().check()).await {
-            Ok(Ok(())) => self.follower.unread_for(LEDGER_MAX).await.map(|silent| {
-                format!(
+            Ok(Ok(())) => {
+                let silent = self.follower.unread_for(LEDGER_MAX).await?;
+                Some(LedgerTrouble::Slow(format!(
                     "the changes that other gateways made to rooms could not be read for {} s",
                     silent.as_secs()
-                )
-            }),
-            Ok(Err(error)) => Some(ledger_away(LEDGER_MAX, &error.to_string())),
-            Err(_) => Some(ledger_away(
+                )))
+            }
+            Ok(Err(error)) => {
+                let trouble = ledger_away(LEDGER_MAX, &error.to_string());
+                Some(LedgerTrouble::RefusedWrite(trouble))
+            }
+            Err(_) => Some(LedgerTrouble::Slow(ledger_away(
                 LEDGER_MAX,
                 "joins, passes, orders and payments are refused until it answers; places, the lobby and the seats are shown from memory",
-            )),
+            ))),
         }
     }
+}
+
+/// What is wrong with the ledger, in one sentence.
+enum LedgerTrouble {
+    /// It did not take a write, for example because the disk is full.
+    RefusedWrite(String),
+    /// It does not answer in time. A busy process may be slow for a moment, so this is never a
+    /// reason to send visitors elsewhere.
+    Slow(String),
 }

@@ -85,7 +85,7 @@ pub async fn revoke(stage: &SwarmContext, visitor: usize, holder: &str) -> Resul
     let body = json!({"visitor": holder, "reason": "a rehearsal of what a promoter may do"});
     let call = LoadHttpCall::post(format!("/v1/promoter/rooms/{room}/revoke"), body);
     let asked_ms = stage.clock.now_ms();
-    let revoked = repeat(stage, &call.bearer(&stage.door_key)).await;
+    let revoked = repeat(stage, &call.bearer(&stage.keys.promoter)).await;
     // It is recorded even if it failed, because the last try may have been carried out.
     stage.history.write(
         "revoked",

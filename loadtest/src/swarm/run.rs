@@ -17,7 +17,7 @@ use super::scenario::{PromoterCall, Scenario};
 use super::schedule::ScheduledFault;
 use super::scheduled_fault;
 use super::shows::read_shows;
-use super::stage::{SwarmClients, SwarmContext, SwarmShow, round};
+use super::stage::{StaffKeys, SwarmClients, SwarmContext, SwarmShow, round};
 use super::workers::WorkerTask;
 use super::{crowd, faults, observer, processors, progress, promoter, settle, workers};
 use crate::http::{LoadHttpCall, LoadHttpClient, SourceNetwork};
@@ -69,6 +69,13 @@ pub enum SwarmFaults {
 }
 
 impl SwarmEnvironment<'_> {
+    fn keys(&self) -> StaffKeys {
+        StaffKeys {
+            door: self.door_key.to_owned(),
+            promoter: self.key.to_owned(),
+        }
+    }
+
     /// Returns the address of the payment provider, or `None` if no rig runs one.
     fn provider(&self) -> Option<&str> {
         Some(self.rig.as_ref()?.stripe()?.url())
@@ -89,7 +96,7 @@ impl SwarmEnvironment<'_> {
             baseline: workers.baseline,
             urls: self.urls.to_vec(),
             provider: self.provider().map(str::to_owned),
-            door_key: self.door_key.to_owned(),
+            keys: self.keys(),
             seed: self.seed,
             start_ms: stage.clock.start_ms(),
             index: 0,
@@ -123,8 +130,16 @@ pub async fn play_scenario(
     let (history, writer) = HistoryWriter::create(environment.history)?;
     write_beginning(&history, scenario, environment, clock, &shows);
     let tally = SwarmTally::new(scenario.comers());
-    let key = environment.door_key.to_owned();
-    let stage = SwarmContext::new(scenario.clone(), clock, clients, history, tally, shows, key);
+    let keys = environment.keys();
+    let stage = SwarmContext::new(
+        scenario.clone(),
+        clock,
+        clients,
+        history,
+        tally,
+        shows,
+        keys,
+    );
 
     let observers = observer::open(&stage).await?;
     // `loadtest faults` shows no progress, because it runs many seeds and nobody watches each.

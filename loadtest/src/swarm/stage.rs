@@ -142,8 +142,8 @@ pub struct SwarmContext {
     pub tally: SwarmTally,
     /// The shows that are sold.
     pub shows: Vec<SwarmShow>,
-    /// The key that the door sends with a scan.
-    pub door_key: String,
+    /// The keys of the staff whom the run imitates.
+    pub keys: StaffKeys,
     /// The newest holds, with the newest one last. Each has the visitor's number and the id of the
     /// hold.
     newest_holds: Mutex<VecDeque<(usize, String)>>,
@@ -161,6 +161,15 @@ pub struct SwarmContext {
     over_notify: Notify,
 }
 
+/// The keys of the staff whom a run imitates.
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+pub struct StaffKeys {
+    /// Scans tickets.
+    pub door: String,
+    /// Ends places.
+    pub promoter: String,
+}
+
 impl SwarmContext {
     /// Makes the context of a run before its first visitor joins.
     pub fn new(
@@ -170,7 +179,7 @@ impl SwarmContext {
         history: HistoryWriter,
         tally: SwarmTally,
         shows: Vec<SwarmShow>,
-        door_key: String,
+        keys: StaffKeys,
     ) -> Arc<Self> {
         Arc::new(Self {
             scenario,
@@ -180,7 +189,7 @@ impl SwarmContext {
             history,
             tally,
             shows,
-            door_key,
+            keys,
             newest_holds: Mutex::default(),
             lapses_ms: Mutex::new(0.0),
             paid: Mutex::default(),

@@ -44,7 +44,7 @@ impl Visitor {
         think_s: f64,
     ) -> VisitorResult<()> {
         let call = LoadHttpCall::post(format!("/v1/tickets/{ticket}/scan"), json!({}))
-            .bearer(&self.stage.door_key)
+            .bearer(&self.stage.keys.door)
             .key(key);
         let of = |_: Option<&_>| fields(json!({"order": order.id, "ticket": ticket}));
         let answer = self.call("scan", &call, think_s, of).await?;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::http::SourceNetwork;
 use crate::swarm::figures::{CrowdProgress, MeasuredPart};
-use crate::swarm::stage::SwarmPaidOrder;
+use crate::swarm::stage::{StaffKeys, SwarmPaidOrder};
 
 /// The task of a worker process.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -20,8 +20,8 @@ pub struct WorkerTask {
     pub urls: Vec<String>,
     /// The address of the payment provider, if the rig runs one.
     pub provider: Option<String>,
-    /// The key that the door sends with a scan.
-    pub door_key: String,
+    /// The keys of the staff whom the run imitates.
+    pub keys: StaffKeys,
     /// The seed that the whole crowd is planned from.
     pub seed: u64,
     /// When the run began, in milliseconds since the epoch.

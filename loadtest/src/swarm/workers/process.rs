@@ -49,7 +49,7 @@ async fn play(task: WorkerTask) -> anyhow::Result<LoadtestExitCode> {
     let shows = read_shows(&clients.gateways, &scenario).await?;
     let (history, writer) = HistoryWriter::create(&task.history)?;
     let tally = SwarmTally::new(scenario.comers());
-    let key = task.door_key.clone();
+    let key = task.keys.clone();
     let stage = SwarmContext::new(scenario, clock, clients, history, tally, shows, key);
     if let Some(cancel) = stage.scenario.cancel.clone() {
         let stage = Arc::clone(&stage);

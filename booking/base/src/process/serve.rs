@@ -12,7 +12,6 @@ use axum::Router;
 use axum::extract::ConnectInfo;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
-use futures_util::FutureExt;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -136,13 +135,38 @@ pub async fn run(
         }
     }
     // Connections that the system has already accepted must still be answered.
-    while let Some(Ok(accepted)) = listener.accept().now_or_never() {
-        begin(accepted);
+    if let Err(error) = accept_waiting(listener, begin) {
+        tracing::warn!(%error, "connections that were waiting could not be accepted");
     }
-    drop((alive, listener));
+    drop(alive);
     // No message is ever sent. The channel closes when the last connection has dropped its end.
     if timeout(calls_drain_max, all_gone.recv()).await.is_err() {
         tracing::warn!("some connections did not end in time and were cut");
+    }
+}
+
+/// Begins with every connection that waits in the system's queue, and closes the listener. The
+/// queue is asked directly: the runtime's listener says that there is none until it has polled the
+/// system again, and closing it would then reset those that wait.
+///
+/// # Errors
+/// The system does not hand over the queue, or a connection of it.
+fn accept_waiting(
+    listener: TcpListener,
+    begin: impl Fn((TcpStream, SocketAddr)),
+) -> io::Result<()> {
+    let listener = listener.into_std()?;
+    loop {
+        match listener.accept() {
+            Ok((stream, peer)) => {
+                stream.set_nonblocking(true)?;
+                begin((TcpStream::from_std(stream)?, peer));
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            // The client hung up while it waited.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+            Err(error) => return Err(error),
+        }
     }
 }
 
@@ -327,6 +351,20 @@ mod tests {
             "{told}"
         );
         served.ended.await.expect("it ends");
+    }
+
+    #[tokio::test]
+    async fn connections_that_wait_when_the_listener_closes_are_begun() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        // The runtime has noted that nobody waits, and polls the system only between tasks.
+        assert!(futures_util::poll!(std::pin::pin!(listener.accept())).is_pending());
+        let _waiting = [(); 3].map(|()| std::net::TcpStream::connect(address).expect("a queue"));
+        assert!(futures_util::poll!(std::pin::pin!(listener.accept())).is_pending());
+        let begun = parking_lot::Mutex::new(0);
+        accept_waiting(listener, |_| *begun.lock() += 1).expect("the queue");
+        assert_eq!(*begun.lock(), 3);
+        std::net::TcpStream::connect(address).expect_err("it is closed");
     }
 
     #[tokio::test]

@@ -5,6 +5,7 @@ use std::process::{Child, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use fairgate_servers::{PostgresServer, RedisServers, must_skip};
 use serde_json::{Value, json};
 
 use crate::harness::{
@@ -15,6 +16,9 @@ const NIGHTS: usize = 40;
 
 /// How many times the server is killed while the file is being applied.
 const KILLS: usize = 6;
+
+/// How many times one of two nodes is killed meanwhile. Its start takes longer.
+const KILLS_OF_TWO: usize = 3;
 
 /// An on-sale file: a hall, `nights` shows, and a room that draws its line in an hour. Each change
 /// replaces a text, which must be there.
@@ -130,33 +134,67 @@ impl Poller {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_poller_gets_no_seat_while_forty_nights_are_applied_and_the_server_is_killed() {
-    let server = Server::start().await;
-    let poller = Poller::start(&server).await;
+/// Applies the forty nights at a server that is killed in the middle again and again. Meanwhile the
+/// pollers try to buy. None of them may get a seat, and in the end the file is applied.
+async fn apply_under_kills(server: &Server, kills: usize, pollers: Vec<Poller>) {
     let text = season(NIGHTS, &[]);
-    for round in 0..KILLS {
-        let mut running: Child = apply_command(&server, &text, false)
+    for round in 0..kills {
+        let mut running: Child = apply_command(server, &text, false)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .expect("the command starts");
-        poller.until_more(1 + round * 4).await;
+        pollers[0].until_more(1 + round * 4).await;
         server.kill();
         running.wait().expect("the command ends");
         server.restart().await;
-        poller.until_more(NIGHTS).await;
+        for poller in &pollers {
+            poller.until_more(NIGHTS).await;
+        }
     }
-    let done = applied(&server, &text);
+    let done = applied(server, &text);
     assert!(done.contains("applied room \"sale\""), "{done}");
-    poller.until_more(3 * NIGHTS).await;
-    assert_eq!(poller.end().await, 0);
+    for poller in pollers {
+        poller.until_more(3 * NIGHTS).await;
+        assert_eq!(poller.end().await, 0);
+    }
+}
+
+async fn all_nights_are_sold_by_their_room(server: &Server) {
     for n in 0..NIGHTS {
         let shown = server.get(&format!("/v1/shows/hamlet-{n}")).await.is(200);
         assert_eq!(
             (&shown["room"], &shown["state"]),
             (&json!("sale"), &json!("on_sale"))
         );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_poller_gets_no_seat_while_forty_nights_are_applied_and_the_server_is_killed() {
+    let server = Server::start().await;
+    let poller = Poller::start(&server).await;
+    apply_under_kills(&server, KILLS, vec![poller]).await;
+    all_nights_are_sold_by_their_room(&server).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pollers_at_two_nodes_get_no_seat_while_the_one_that_applies_is_killed() {
+    if must_skip("a file that is applied at one of two nodes") {
+        return;
+    }
+    let redis = RedisServers::single().await.expect("Redis");
+    let postgres = PostgresServer::start().await.expect("PostgreSQL");
+    let (redis_url, database_url) = (redis.url(), postgres.url());
+    let settings = [
+        ("FAIRGATE_REDIS_URL", &*redis_url),
+        ("FAIRGATE_DATABASE_URL", &*database_url),
+    ];
+    let (one, other) = (Server::with(&settings).await, Server::with(&settings).await);
+    let pollers = vec![Poller::start(&other).await, Poller::start(&one).await];
+    apply_under_kills(&one, KILLS_OF_TWO, pollers).await;
+    for server in [&one, &other] {
+        all_nights_are_sold_by_their_room(server).await;
     }
 }
 

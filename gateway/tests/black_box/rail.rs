@@ -113,7 +113,7 @@ async fn a_train_is_found_and_two_seats_of_it_are_booked_by_name() {
     ana.run(&format!("document.querySelector('#date').value = '{}'; document.querySelector('#seats').value = '2'", date())).await;
     ana.click("#find").await;
     let clocks: Vec<String> = ana
-        .until("document.querySelector('#found') && [...document.querySelectorAll('#found .find-clock')].map(one => one.textContent)")
+        .until("document.querySelector('#found') && document.readyState === 'complete' && [...document.querySelectorAll('#found .find-clock')].map(one => one.textContent)")
         .await;
     assert_eq!(
         clocks,

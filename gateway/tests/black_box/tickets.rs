@@ -11,6 +11,8 @@ const SHEETS: [(f64, f64); 2] = [(8.27, 11.69), (8.5, 11.0)];
 /// Whether the page shows the ticket with its QR code.
 const SHOWN: &str =
     "!document.querySelector('#ticket').hidden && document.querySelector('#qr svg path') !== null";
+/// Whether the whole QR code is in the window before anybody scrolls.
+const WHOLE_CODE_IS_SEEN: &str = "(({ top, bottom }) => scrollY === 0 && top >= 0 && bottom <= innerHeight)(document.querySelector('#qr svg').getBoundingClientRect())";
 /// Whether the page says that the ticket is stored in the browser.
 const SAVED: &str = "!document.querySelector('#saved').hidden";
 
@@ -66,6 +68,9 @@ async fn a_ticket_names_person_price_category_and_address_and_prints_on_one_ligh
         assert!(said.contains(words), "{words}: {said}");
     }
     ana.until::<bool>(SAVED).await;
+    // At the door, nobody scrolls.
+    ana.become_phone().await;
+    ana.until::<bool>(WHOLE_CODE_IS_SEEN).await;
     ana.picture("14-ticket").await;
     ana.like_a_dark_print().await;
     for sheet in SHEETS {

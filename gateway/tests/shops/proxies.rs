@@ -154,12 +154,16 @@ async fn their_sockets_open(site: &Site, visitors: &[(Visitor, String)], name: &
     let opened: Result<Vec<VisitorSocket>, String> =
         opened.buffer_unordered(AT_A_TIME).try_collect().await;
     let opened = opened.unwrap_or_else(|refused| panic!("{name}: {refused}"));
-    let metrics = site.gateway.get("/metrics").await.text();
     let sockets = format!(
         "fairgate_room_sockets{{room=\"night-one\"}} {}",
         opened.len()
     );
-    assert!(metrics.contains(&sockets), "{name}: {metrics}");
+    // A socket counts a moment after its upgrade was answered.
+    until(&format!("{name}: {sockets}"), async || {
+        let metrics = site.gateway.get("/metrics").await.text();
+        metrics.contains(&sockets).then_some(())
+    })
+    .await;
     eprintln!("FIGURE {} sockets at once through {name}", opened.len());
 }
 

@@ -118,3 +118,41 @@ async fn the_keyboard_alone_leads_from_the_lobby_to_the_ticket() {
         .await;
     fan.close("the fan").await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_basket_that_is_larger_than_its_sheet_on_a_phone_is_reached_and_scrolled() {
+    let Some(fan) = Browser::open().await else {
+        return;
+    };
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    promoter
+        .on_sale("9x20", json!({"seats_per_visitor": 20}), json!({}))
+        .await;
+    fan.go(&server.at("/r/sale")).await;
+    fan.click("#join").await;
+    fan.until::<String>("document.querySelector('#number').dataset.value")
+        .await;
+    promoter.draw("sale").await;
+    fan.click("#turn").await;
+    fan.click("#go-seats a").await;
+    fan.until::<bool>("document.querySelector('#map').dataset.version !== undefined")
+        .await;
+    fan.run("document.querySelector('#best-quantity').value = '20'; undefined")
+        .await;
+    fan.click("#best-find").await;
+    fan.until::<bool>("document.querySelectorAll('#held-seats li').length === 20")
+        .await;
+    fan.become_phone().await;
+    let larger = "['#held-seats', '.held'].find((one) => { const part = document.querySelector(one); return part.scrollHeight > part.clientHeight + 1 || part.scrollWidth > part.clientWidth + 1; })";
+    let part: String = fan.until(larger).await;
+    tab_to(&fan, &part).await;
+    for key in ["ArrowDown", "ArrowRight"] {
+        fan.press_key(key).await;
+    }
+    let scrolled = format!(
+        "(({{ scrollTop, scrollLeft }}) => scrollTop > 0 || scrollLeft > 0)(document.querySelector('{part}'))"
+    );
+    fan.until::<bool>(&scrolled).await;
+    fan.close("the fan").await;
+}

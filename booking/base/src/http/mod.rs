@@ -2,6 +2,7 @@
 //! one request id. There are no business rules here.
 
 mod body;
+mod byte_cache;
 pub mod keys;
 mod problem;
 mod problem_code;

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use quick_cache::sync::{Cache, DefaultLifecycle};
-use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
+use quick_cache::Weighter;
 use sha2::{Digest, Sha256};
 
+use super::byte_cache::{ByteCache, byte_cache};
 use super::tagged::{SoonReplaced, TaggedAnswer};
 use super::{Problem, ProblemCode};
 
@@ -84,7 +84,7 @@ impl SharedAnswer {
 /// Answers by key. Cheap to clone. The sum of their lengths has a limit.
 #[derive(Clone)]
 pub struct SharedAnswers {
-    cache: Arc<Cache<String, Arc<SharedAnswer>, AnswerLength>>,
+    cache: ByteCache<Arc<SharedAnswer>, AnswerLength>,
 }
 
 /// Counts the bytes of an answer and its key.
@@ -101,20 +101,8 @@ impl SharedAnswers {
     /// Makes an empty set of answers that keeps at most this many bytes.
     #[must_use]
     pub fn up_to(bytes: u64) -> Self {
-        let options = OptionsBuilder::new()
-            .estimated_items_capacity((bytes / BYTES_MEAN) as usize)
-            .weight_capacity(bytes)
-            // Each shard has its own share of the bytes, and an answer must fit into one shard.
-            .shards(1)
-            .build()
-            .expect("both capacities are given");
         Self {
-            cache: Arc::new(Cache::with_options(
-                options,
-                AnswerLength,
-                DefaultHashBuilder::default(),
-                DefaultLifecycle::default(),
-            )),
+            cache: byte_cache(bytes, BYTES_MEAN, AnswerLength),
         }
     }
 

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use quick_cache::sync::{Cache, DefaultLifecycle};
-use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
+use quick_cache::Weighter;
+
+use super::byte_cache::{ByteCache, byte_cache};
 
 /// The expected mean length of a body, in bytes. It determines for how many bodies space is
 /// reserved at first.
@@ -15,7 +16,7 @@ const BYTES_MEAN: u64 = 64 << 10;
 /// the limit is made again for each client.
 #[derive(Clone)]
 pub struct SharedBodies {
-    cache: Arc<Cache<String, Option<Bytes>, BodyLength>>,
+    cache: ByteCache<Option<Bytes>, BodyLength>,
 }
 
 /// Counts the bytes of a body and its key.
@@ -32,20 +33,8 @@ impl SharedBodies {
     /// Makes an empty set of bodies that keeps at most this many bytes.
     #[must_use]
     pub fn up_to(bytes: u64) -> Self {
-        let options = OptionsBuilder::new()
-            .estimated_items_capacity((bytes / BYTES_MEAN) as usize)
-            .weight_capacity(bytes)
-            // Each shard has its own share of the bytes, and a body must fit into one shard.
-            .shards(1)
-            .build()
-            .expect("both capacities are given");
         Self {
-            cache: Arc::new(Cache::with_options(
-                options,
-                BodyLength,
-                DefaultHashBuilder::default(),
-                DefaultLifecycle::default(),
-            )),
+            cache: byte_cache(bytes, BYTES_MEAN, BodyLength),
         }
     }
 

@@ -348,31 +348,55 @@ mod tests {
         .await;
     }
 
+    /// Writes bytes as SQLite's SQL does.
+    fn as_sqlite(bytes: &[u8]) -> String {
+        format!("X'{}'", hex::encode(bytes))
+    }
+
+    /// Writes bytes as PostgreSQL's SQL does.
+    fn as_postgresql(bytes: &[u8]) -> String {
+        format!("'\\x{}'::bytea", hex::encode(bytes))
+    }
+
+    /// Opens a ledger file whose tables had these migrations, and which held these rows.
+    async fn old_file(folder: &std::path::Path, migrated: &[Migration], rows: String) -> Ledger {
+        let writer = SqliteDatabase::open(&folder.join("ledger.db")).expect("a file");
+        let installation = Installation::File(writer.clone());
+        let migrated = installation.migrate("booking", migrated).await;
+        migrated.expect("the old tables are created");
+        let filled = writer.write(move |tx| tx.execute_batch(&rows).map_err(LedgerError::from));
+        filled.await.expect("the old rows are written");
+        Ledger::open(installation).await.expect("migrated")
+    }
+
+    /// Opens a ledger in PostgreSQL whose tables had these migrations, and which held these rows.
+    async fn old_postgresql(
+        server: &PostgresServer,
+        migrated: &[Migration],
+        rows: String,
+    ) -> Ledger {
+        let database = PostgresDatabase::connect(&server.url()).await;
+        let installation = Installation::Server(database.expect("it answers"));
+        let migrated = installation.migrate("booking", migrated).await;
+        migrated.expect("the old tables are created");
+        let filled = server.query(&rows).await;
+        filled.expect("the old rows are written");
+        Ledger::open(installation).await.expect("migrated")
+    }
+
     #[tokio::test]
     async fn an_old_ledger_file_without_numbered_terms_goes_on() {
         let folder = tempfile::tempdir().expect("a folder");
-        let writer = SqliteDatabase::open(&folder.path().join("ledger.db")).expect("a file");
-        let installation = Installation::File(writer.clone());
-        let migrated = installation.migrate("booking", BEFORE_TERMS).await;
-        migrated.expect("the old tables are created");
-        let filling = upgrading::filling(|bytes| format!("X'{}'", hex::encode(bytes)));
-        let filled = writer.write(move |tx| tx.execute_batch(&filling).map_err(LedgerError::from));
-        filled.await.expect("the old rows are written");
-        let ledger = Ledger::open(installation).await.expect("migrated");
+        let rows = upgrading::filling(as_sqlite);
+        let ledger = old_file(folder.path(), BEFORE_TERMS, rows).await;
         upgrading::check_old_orders(ledger).await;
     }
 
     #[tokio::test]
     async fn an_old_ledger_file_goes_on_selling_what_everyday_sold() {
         let folder = tempfile::tempdir().expect("a folder");
-        let writer = SqliteDatabase::open(&folder.path().join("ledger.db")).expect("a file");
-        let installation = Installation::File(writer.clone());
-        let migrated = installation.migrate("booking", BEFORE_WALK_INS).await;
-        migrated.expect("the old tables are created");
-        let filling = onsale::filling(|bytes| format!("X'{}'", hex::encode(bytes)));
-        let filled = writer.write(move |tx| tx.execute_batch(&filling).map_err(LedgerError::from));
-        filled.await.expect("the old rows are written");
-        let ledger = Ledger::open(installation).await.expect("migrated");
+        let rows = onsale::filling(as_sqlite);
+        let ledger = old_file(folder.path(), BEFORE_WALK_INS, rows).await;
         onsale::check_old_shows(ledger).await;
     }
 
@@ -382,19 +406,9 @@ mod tests {
             return;
         }
         let server = PostgresServer::options().without_fsync().start().await;
+        let rows = onsale::filling(as_postgresql);
         let server = server.expect("PostgreSQL starts");
-        let database = PostgresDatabase::connect(&server.url())
-            .await
-            .expect("it answers");
-        let installation = Installation::Server(database);
-        let migrated = installation.migrate("booking", BEFORE_WALK_INS).await;
-        migrated.expect("the old tables are created");
-        let filling = onsale::filling(|bytes| format!("'\\x{}'::bytea", hex::encode(bytes)));
-        server
-            .query(&filling)
-            .await
-            .expect("the old rows are written");
-        let ledger = Ledger::open(installation).await.expect("migrated");
+        let ledger = old_postgresql(&server, BEFORE_WALK_INS, rows).await;
         onsale::check_old_shows(ledger).await;
     }
 
@@ -404,19 +418,9 @@ mod tests {
             return;
         }
         let server = PostgresServer::options().without_fsync().start().await;
+        let rows = upgrading::filling(as_postgresql);
         let server = server.expect("PostgreSQL starts");
-        let database = PostgresDatabase::connect(&server.url())
-            .await
-            .expect("it answers");
-        let installation = Installation::Server(database);
-        let migrated = installation.migrate("booking", BEFORE_TERMS).await;
-        migrated.expect("the old tables are created");
-        let filling = upgrading::filling(|bytes| format!("'\\x{}'::bytea", hex::encode(bytes)));
-        server
-            .query(&filling)
-            .await
-            .expect("the old rows are written");
-        let ledger = Ledger::open(installation).await.expect("migrated");
+        let ledger = old_postgresql(&server, BEFORE_TERMS, rows).await;
         upgrading::check_old_orders(ledger).await;
     }
 

@@ -182,6 +182,18 @@ pub struct StoreLeaveRequest {
     pub now: i64,
 }
 
+/// A pass that was stopped is refused by every node after this time, in seconds.
+const STOPPED_WITHIN_S: i64 = 2;
+
+impl StoreLeaveRequest {
+    /// Returns the time (unix seconds) from which on no node takes the pass of this number. Until
+    /// then its visitor counts as inside.
+    #[must_use]
+    pub const fn stopped_s(&self) -> i64 {
+        self.now.div_euclid(1000) + 1 + STOPPED_WITHIN_S
+    }
+}
+
 /// Why a visitor got no place.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreJoinRefusal {

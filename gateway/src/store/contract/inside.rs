@@ -1,5 +1,7 @@
 //! Contract cases for `max_inside`: who counts as inside, and who does not.
 
+use fairgate_pass::LEEWAY_S;
+
 use super::*;
 use crate::ledger::PassStopCause;
 
@@ -137,12 +139,13 @@ pub(super) async fn written_claims_count_as_inside_until_their_passes_run_out_or
         claim_each(store, 4..20, 2000, 100).await.is_empty(),
         "numbers 1, 2 and 3 are inside"
     );
-    // Number 1's pass ran out at 50 s. The visitors who were called have been silent for so long
-    // that their window has ended, and they all come at once.
-    figures(store, 50_000, &[]).await;
+    // Number 1's pass ran out at 50 s, and is taken for a while longer. The visitors who were called
+    // have been silent for so long that their window has ended, and they all come at once.
+    let free_from = 50_000 + LEEWAY_S * 1000;
+    figures(store, free_from, &[]).await;
     let latecomers = Claimant {
         line: false,
-        ..claimant(4, 50_000)
+        ..claimant(4, free_from)
     };
     let mut let_in = 0;
     for number in 4..20 {
@@ -157,31 +160,55 @@ pub(super) async fn written_claims_count_as_inside_until_their_passes_run_out_or
     assert_eq!(let_in, 1, "numbers 2 and 3 are still inside");
 }
 
-pub(super) async fn a_visitor_who_left_with_a_live_pass_fills_an_entry_until_the_pass_runs_out(
+pub(super) async fn a_visitor_who_left_with_a_live_pass_fills_an_entry_until_no_node_takes_it(
     Pair { store, .. }: Pair,
 ) {
     let store = store.as_ref();
     join_and_call(store, 20).await;
-    assert_eq!(claim_each(store, 0..20, 1500, 100).await, [0, 1, 2]);
+    assert_eq!(claim_each(store, 0..20, 1000, 100).await, [0, 1, 2]);
     for number in 0..3 {
         leave_with_rank(store, number).await;
     }
+    // They left at 1.1 s, and the clock of their passes counts in seconds.
     assert!(
-        claim_each(store, 3..20, 2000, 100).await.is_empty(),
-        "booking still takes the three passes"
+        claim_each(store, 3..20, 3999, 100).await.is_empty(),
+        "another node may still take the three passes"
     );
-    figures(store, 3000, &[]).await;
-    assert_eq!(
-        claim_each(store, 3..6, 5500, 200).await.len(),
-        0,
-        "they live for 100 s"
-    );
-    let anew = Claimant {
-        line: false,
-        ..claimant(7, 100_000)
+    assert_eq!(claim_each(store, 3..20, 4000, 200).await, [3, 4, 5]);
+    // A second run of a departure changes nothing.
+    leave_with_rank(store, 0).await;
+    assert!(claim_each(store, 6..20, 4500, 200).await.is_empty());
+}
+
+pub(super) async fn a_pass_that_ran_out_fills_an_entry_while_it_is_taken_except_for_its_visitor(
+    Pair { store, .. }: Pair,
+) {
+    let store = store.as_ref();
+    join_and_call(store, 20).await;
+    assert_eq!(claim_each(store, 0..20, 1500, 50).await, [0, 1, 2]);
+    let within = 50_000 + LEEWAY_S * 1000 - 1;
+    figures(store, within, &[]).await;
+    let decide = async |number, now| {
+        let late = Claimant {
+            line: false,
+            ..claimant(number, now)
+        };
+        store.admit_claimant("r", late).await.unwrap()
     };
-    assert_eq!(
-        store.admit_claimant("r", anew).await.unwrap(),
-        AdmissionDecision::Let { first: true }
-    );
+    assert_eq!(decide(4, within).await, AdmissionDecision::Wait);
+    let again = AdmissionDecision::Let { first: false };
+    assert_eq!(decide(1, within).await, again, "its own entry");
+    let written = RecordedPassClaim {
+        number: 1,
+        reserved: Some(1),
+        exp_s: 100,
+    };
+    store.note_claim("r", written).await.unwrap();
+    let first = AdmissionDecision::Let { first: true };
+    let decided = [
+        decide(4, within + 1).await,
+        decide(5, within + 1).await,
+        decide(6, within + 1).await,
+    ];
+    assert_eq!(decided, [first, first, AdmissionDecision::Wait]);
 }

@@ -129,7 +129,8 @@ fn every_case<'a>() -> Vec<Case<'a>> {
         visitors_who_left_do_not_count_as_inside,
         visitors_whose_places_were_ended_do_not_count_as_inside,
         written_claims_count_as_inside_until_their_passes_run_out_or_are_used,
-        a_visitor_who_left_with_a_live_pass_fills_an_entry_until_the_pass_runs_out,
+        a_visitor_who_left_with_a_live_pass_fills_an_entry_until_no_node_takes_it,
+        a_pass_that_ran_out_fills_an_entry_while_it_is_taken_except_for_its_visitor,
         a_network_gets_as_many_places_as_it_paid_for,
         the_last_wishes_of_a_number_are_kept_and_their_changes_are_read_once,
         many_changed_wishes_are_read_in_parts,
@@ -145,7 +146,7 @@ fn every_case<'a>() -> Vec<Case<'a>> {
         a_claim_is_refused_where_its_network_has_more_places_than_were_paid_for,
     ];
     let over_restarts: &[Case<'a>] = contract_cases![
-        a_visitor_who_left_with_a_pass_counts_as_inside,
+        a_visitor_who_left_with_a_pass_is_soon_not_inside_and_can_still_buy,
         a_visitor_not_seen_for_a_minute_is_away_until_a_store_in_memory_restarts,
         random_steps_follow_the_model_over_restarts,
         the_places_of_networks_are_known_after_a_restart,

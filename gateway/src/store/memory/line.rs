@@ -83,7 +83,7 @@ impl RoomLine {
         }
         let slots = &line.slots;
         line.passes
-            .mark_inside(|number| slots.get(index(number)).is_some_and(|slot| !slot.done));
+            .mark_inside(|number| slots.get(index(number)).is_some_and(LineSlot::may_buy));
         // The freeze may be above the last recorded number. The numbers between them are void,
         // because their write failed. If the room was in Redis before, Redis may have given numbers
         // that never reached the ledger. All of them are below the life's ceiling. They are void,
@@ -199,6 +199,7 @@ impl RoomLine {
     /// Takes a number from its visitor.
     pub(super) fn end_place(&mut self, ending: &StoreLeaveRequest) {
         let number = ending.number;
+        self.passes.free_entry(number, ending.stopped_s());
         if let Some(rank) = ending.rank {
             self.cohorts.note_departure(rank);
         }
@@ -259,7 +260,9 @@ impl RoomLine {
             return AdmissionDecision::Toll(refusal);
         }
         let first = pass_exp.is_none();
-        let inside = self.counts(now_s).inside;
+        // A new pass of this visitor takes the entry of the old one.
+        let all = self.counts(now_s).inside;
+        let inside = all - u64::from(self.passes.is_inside(claimant.number));
         let cohorts = &mut self.cohorts;
         cohorts.lapse(now);
         let claim = ClaimToEnter {
@@ -333,7 +336,7 @@ impl RoomLine {
             self.cohorts.end_entry(rank);
         }
         let slot = self.slots.get(index(number)).copied();
-        let is_inside = slot.is_some_and(|slot| !slot.done);
+        let is_inside = slot.as_ref().is_some_and(LineSlot::may_buy);
         let first = self.passes.note_pass(number, exp_s, is_inside);
         // The visitor may have left while the claim was being written.
         if let Some(slot) = slot.filter(|slot| first && !slot.has_visitor) {

@@ -2,19 +2,21 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use fairgate_pass::Holder;
+use fairgate_pass::{Holder, LEEWAY_S};
 
 /// The passes that were claimed in one line.
 #[derive(Default)]
 pub(super) struct LinePasses {
     /// Expiry of each number's last pass, unix seconds.
     expires_s: HashMap<u64, i64>,
-    /// The expiry and the number of each visitor inside, soonest expiry first. Counting therefore
-    /// never walks the whole line.
+    /// When the entry of each visitor inside is free again (unix seconds), and the number, the
+    /// soonest first. Counting therefore never walks the whole line. Passes are taken for
+    /// [`LEEWAY_S`] longer than they last.
     inside: BTreeSet<(i64, u64)>,
-    /// For each holder, the numbers that the holder gave up after claiming a pass. The pass is
-    /// still valid at booking, so its visitor counts as inside until the pass expires or an order
-    /// is ticketed.
+    /// The same by number.
+    free_at_s: HashMap<u64, i64>,
+    /// For each holder, the numbers that the holder gave up after claiming a pass. What was begun
+    /// with the pass can still be paid.
     left_with: HashMap<Holder, Vec<u64>>,
     /// How many passes have expired without an order.
     ended: u64,
@@ -33,11 +35,20 @@ impl LinePasses {
     /// Counts the visitor of each number with a pass as inside, if `is_counted` returns true for
     /// the number.
     pub(super) fn mark_inside(&mut self, is_counted: impl Fn(u64) -> bool) {
-        let inside = self
+        let counted: Vec<(u64, i64)> = self
             .expires_s
             .iter()
-            .filter(|(number, _)| is_counted(**number));
-        self.inside = inside.map(|(number, exp)| (*exp, *number)).collect();
+            .filter(|(number, _)| is_counted(**number))
+            .map(|(number, exp)| (*number, exp + LEEWAY_S))
+            .collect();
+        for (number, free_at) in counted {
+            self.count_inside(number, free_at);
+        }
+    }
+
+    fn count_inside(&mut self, number: u64, free_at_s: i64) {
+        self.inside.insert((free_at_s, number));
+        self.free_at_s.insert(number, free_at_s);
     }
 
     /// Returns the expiry of the last pass of a number, unix seconds.
@@ -50,7 +61,7 @@ impl LinePasses {
     pub(super) fn note_pass(&mut self, number: u64, exp_s: i64, is_inside: bool) -> bool {
         self.no_longer_inside(number);
         if is_inside {
-            self.inside.insert((exp_s, number));
+            self.count_inside(number, exp_s + LEEWAY_S);
         }
         self.expires_s.insert(number, exp_s).is_none()
     }
@@ -68,17 +79,32 @@ impl LinePasses {
     }
 
     pub(super) fn no_longer_inside(&mut self, number: u64) {
-        if let Some(exp) = self.expires_s.get(&number) {
-            self.inside.remove(&(*exp, number));
+        if let Some(free_at) = self.free_at_s.remove(&number) {
+            self.inside.remove(&(free_at, number));
         }
     }
 
-    /// Stops counting visitors whose pass has expired.
+    /// Frees the entry of a number whose pass is stopped at every node from this time on.
+    pub(super) fn free_entry(&mut self, number: u64, stopped_s: i64) {
+        if let Some(free_at) = self.free_at_s.get(&number).copied()
+            && stopped_s < free_at
+        {
+            self.no_longer_inside(number);
+            self.count_inside(number, stopped_s);
+        }
+    }
+
+    /// Stops counting visitors whose entry is free again.
     pub(super) fn expire(&mut self, now_s: i64) {
-        while self.inside.first().is_some_and(|(exp, _)| *exp <= now_s) {
-            self.inside.pop_first();
+        while let Some((_, number)) = self.inside.first().copied().filter(|(at, _)| *at <= now_s) {
+            self.no_longer_inside(number);
             self.ended += 1;
         }
+    }
+
+    /// Returns whether the visitor of this number counts as inside.
+    pub(super) fn is_inside(&self, number: u64) -> bool {
+        self.free_at_s.contains_key(&number)
     }
 
     /// Returns how many visitors are inside.
@@ -89,9 +115,9 @@ impl LinePasses {
     /// Returns for each of these times the number of visitors inside whose pass ends later.
     pub(super) fn inside_beyond(&self, exps_s: &[i64]) -> Vec<u64> {
         let mut counts = vec![0; exps_s.len()];
-        for (exp, _) in &self.inside {
+        for (free_at, _) in &self.inside {
             for (count, beyond) in counts.iter_mut().zip(exps_s) {
-                *count += u64::from(exp > beyond);
+                *count += u64::from(*free_at > beyond + LEEWAY_S);
             }
         }
         counts

@@ -22,6 +22,11 @@ impl LineSlot {
         has_visitor: false,
         done: false,
     };
+
+    /// Returns whether this visitor can still buy.
+    pub(super) const fn may_buy(&self) -> bool {
+        self.has_visitor && !self.done
+    }
 }
 
 /// Returns the index of a number's slot.

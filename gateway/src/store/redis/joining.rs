@@ -104,6 +104,7 @@ impl LineTransitions {
         let leave = LeaveLineScript {
             number: leaving.number,
             rank: leaving.rank,
+            stopped_s: leaving.stopped_s(),
         };
         self.scripts.run(room, &life, leave).await?;
         Ok(())
@@ -122,6 +123,7 @@ impl LineTransitions {
                 .map(|ending| EndedPlaceRecord {
                     number: ending.number,
                     rank: ending.rank,
+                    stopped_s: ending.stopped_s(),
                 })
                 .collect();
             self.scripts

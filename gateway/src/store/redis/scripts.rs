@@ -1,6 +1,7 @@
 //! Declares every script of the line with the names of its arguments. The libraries that scripts
 //! share are in `scripts/lib`.
 
+use fairgate_pass::LEEWAY_S;
 use fairgate_redis::{redis_scripts, script_family, script_record};
 use fairgate_rules::pace::VISITOR_U;
 use fairgate_rules::release_cohorts::{PAST_KEPT, SHOW_UP_MIN, SHOW_UP_WEIGHT};
@@ -13,6 +14,7 @@ script_family! {
         SHOW_UP_MIN = SHOW_UP_MIN,
         PAST_KEPT = PAST_KEPT,
         VISITOR_U = VISITOR_U,
+        LEEWAY_S = LEEWAY_S,
     }
     {
         /// The life that the caller knows from the ledger.
@@ -23,7 +25,9 @@ script_family! {
 script_family! {
     /// The first arguments of every script that fills a room in.
     pub struct RoomBuildFamily = "room_" (LIFE) [base, building]
-    where {}
+    where {
+        LEEWAY_S = LEEWAY_S,
+    }
     {
         /// The node that fills the room in.
         builder: String,
@@ -78,6 +82,8 @@ script_record! {
     pub struct EndedPlaceRecord {
         number: u64,
         rank: Option<u64>,
+        /// From when on no node takes the pass of this number.
+        stopped_s: i64,
     }
 }
 
@@ -137,7 +143,7 @@ redis_scripts! {
     pub struct CheckLifeScript = check_life [] {}
 
     /// Notes that a claim was written.
-    pub struct NotePassClaimScript = note_pass_claim [number_leaves, mark_absent] {
+    pub struct NotePassClaimScript = note_pass_claim [number_leaves, mark_absent, inside] {
         number: u64,
         reserved_rank: Option<u64>,
         expires_s: i64,
@@ -264,13 +270,15 @@ redis_scripts! {
     }
 
     /// Gives a place up.
-    pub struct LeaveLineScript = leave_line [number_leaves, mark_absent, give_up, cohorts] {
+    pub struct LeaveLineScript = leave_line [number_leaves, mark_absent, give_up, cohorts, inside] {
         number: u64,
         rank: Option<u64>,
+        /// From when on no node takes the pass of this number.
+        stopped_s: i64,
     }
 
     /// Takes numbers from their visitors.
-    pub struct EndPlacesScript = end_places [number_leaves, mark_absent, give_up, cohorts] {
+    pub struct EndPlacesScript = end_places [number_leaves, mark_absent, give_up, cohorts, inside] {
         [places]: EndedPlaceRecord,
     }
 
@@ -356,7 +364,7 @@ redis_scripts! {
     }
 
     /// Fills in passes.
-    pub struct FillPassesScript = fill_passes [mark_absent] {
+    pub struct FillPassesScript = fill_passes [mark_absent, inside] {
         [passes]: FilledPass,
     }
 

@@ -8,7 +8,10 @@ use crate::verdict::timeline::RunTimeline;
 /// How far the clocks of two nodes may differ, in milliseconds. Passes end by the clock of whoever
 /// looks.
 const SKEW_MS: f64 = 1_000.0;
-/// How long it may take until a gateway learns that an order has its tickets, in milliseconds.
+/// For how long a pass is taken after it has run out, in milliseconds.
+const LEEWAY_MS: f64 = 5_000.0;
+/// How long it may take until a gateway learns that an order has its tickets, or until no node
+/// takes the pass of a place that was left or revoked, in milliseconds.
 const FREED_WITHIN_MS: f64 = 5_000.0;
 
 /// A pass, and when its visitor was inside with it.
@@ -34,6 +37,10 @@ struct VisitEnd {
     first_possible_ms: f64,
     /// When every node knew that the visitor has tickets.
     bought_ms: f64,
+    /// When the visitor asked to leave, if it left.
+    left_ms: f64,
+    /// When every node knew that the visitor had left.
+    stopped_ms: f64,
 }
 
 /// Returns the passes of all visitors. `pass_ms` is how long a pass lives, for passes whose answer
@@ -90,7 +97,7 @@ fn passes_of(
             sent_ms,
             done_ms: call.done_ms,
             certain: Some((call.done_ms, certain_until_ms)),
-            possible_until_ms: (exp_ms + SKEW_MS).min(end.bought_ms),
+            possible_until_ms: end.possible_until(call.done_ms, exp_ms),
         };
         known.push((exp_ms, pass));
     }
@@ -101,7 +108,7 @@ fn passes_of(
         sent_ms: call.sent_ms,
         done_ms: call.done_ms,
         certain: None,
-        possible_until_ms: (call.done_ms + pass_ms + SKEW_MS).min(end.bought_ms),
+        possible_until_ms: end.possible_until(call.done_ms, call.done_ms + pass_ms),
     }));
     passes
 }
@@ -110,13 +117,29 @@ impl VisitEnd {
     const NEVER: Self = Self {
         first_possible_ms: f64::INFINITY,
         bought_ms: f64::INFINITY,
+        left_ms: f64::INFINITY,
+        stopped_ms: f64::INFINITY,
     };
+
+    /// Returns until when a pass may take an entry of the room. It was claimed at `claimed_ms`, and
+    /// runs out at `exp_ms`.
+    fn possible_until(&self, claimed_ms: f64, exp_ms: f64) -> f64 {
+        let run_out_ms = exp_ms + LEEWAY_MS + SKEW_MS;
+        // The pass of a later place was not stopped.
+        let is_left = claimed_ms < self.left_ms;
+        let stopped_ms = if is_left {
+            self.stopped_ms
+        } else {
+            f64::INFINITY
+        };
+        run_out_ms.min(self.bought_ms).min(stopped_ms)
+    }
 }
 
 /// Returns when each visitor left, was revoked or bought.
 ///
-/// A pass of a place that was left or revoked takes nothing new. But what was begun with it can be
-/// paid, and it takes an entry of the room until it runs out.
+/// A pass of a place that was left or revoked takes nothing new, and soon no entry of the room. What
+/// was begun with it can be paid.
 fn visit_ends(timeline: &RunTimeline<'_>) -> HashMap<u64, VisitEnd> {
     let mut ends: HashMap<u64, VisitEnd> = HashMap::new();
     let mut may_end = |visitor: u64, at_ms: f64| {
@@ -138,6 +161,15 @@ fn visit_ends(timeline: &RunTimeline<'_>) -> HashMap<u64, VisitEnd> {
         let confirmed = order.first("confirmed").or(order.first("ticketed"));
         if let Some(at_ms) = confirmed {
             may_end(visitor, at_ms);
+        }
+    }
+    for call in &timeline.history.calls {
+        if matches!(call.op, HistoryOperation::Leave)
+            && call.done()
+            && let Some(end) = ends.get_mut(&call.visitor)
+        {
+            end.left_ms = call.sent_ms;
+            end.stopped_ms = call.done_ms + FREED_WITHIN_MS;
         }
     }
     for order in &timeline.dump.orders {

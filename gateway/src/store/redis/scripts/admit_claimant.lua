@@ -14,6 +14,8 @@ local refusal = toll_refusal()
 if refusal then return refusal end
 lapse(now)
 local coming = counts(now_s).inside + call('ZCARD', K('entering'))
+-- A new pass of this visitor takes the entry of the old one.
+if call('ZSCORE', K('inside'), number) then coming = coming - 1 end
 local cohort = cohort_of(ranked)
 local let_in = call('ZSCORE', K('entering'), ranked) and true or false
 if not let_in then

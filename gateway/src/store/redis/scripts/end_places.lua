@@ -7,6 +7,7 @@ for ended in each_places() do
     local cohort = cohort_of(rank)
     if cohort then note_answer(cohort, rank, false) end
   end
+  free_entry(at, ended.stopped_s)
   if at < next_number and call('GETBIT', K('absent'), at) == 0 then give_up(at, 0) end
 end
 return 1

@@ -3,9 +3,10 @@
 -- `done`.
 for pass in each_passes() do
   call('HSET', K('passes'), pass.number, pass.expires_s)
-  if call('GETBIT', K('done'), pass.number) == 0 then
-    call('ZADD', K('inside'), pass.expires_s, pass.number)
+  if pass.left_by ~= '' then
+    note_left(tonumber(pass.number), pass.left_by)
+  else
+    count_inside(pass.number, pass.expires_s)
   end
-  if pass.left_by ~= '' then note_left(tonumber(pass.number), pass.left_by) end
 end
 return 1

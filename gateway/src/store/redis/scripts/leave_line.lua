@@ -6,5 +6,6 @@ if rank ~= '' then
   local cohort = cohort_of(tonumber(rank))
   if cohort then note_answer(cohort, tonumber(rank), false) end
 end
+free_entry(at, stopped_s)
 if at < num(next_number) and call('GETBIT', K('absent'), at) == 0 then give_up(at, 0) end
 return 1

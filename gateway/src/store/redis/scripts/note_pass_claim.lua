@@ -6,9 +6,10 @@ if reserved_rank ~= '' then
   call('HDEL', K('entering_calls'), reserved_rank)
 end
 local first = call('HSET', K('passes'), at, expires_s)
-if call('GETBIT', K('done'), at) == 0 then call('ZADD', K('inside'), expires_s, at) end
--- The visitor may have left while the claim was being written.
-if first == 1 and call('GETBIT', K('absent'), at) == 1 then
-  note_left(at, leaf_of(at).holder)
+-- The visitor may have left while the claim was being written. Then the pass takes nothing.
+if call('GETBIT', K('absent'), at) == 1 then
+  if first == 1 then note_left(at, leaf_of(at).holder) end
+else
+  count_inside(at, expires_s)
 end
 return first

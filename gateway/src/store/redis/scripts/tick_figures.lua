@@ -21,7 +21,7 @@ end
 local counted = counts(math.floor(now / 1000))
 local inside_after = {}
 for ends_s in each_ends_s() do
-  inside_after[ends_s] = call('ZCOUNT', K('inside'), '(' .. ends_s, '+inf')
+  inside_after[ends_s] = call('ZCOUNT', K('inside'), '(' .. ends_s + LEEWAY_S, '+inf')
 end
 call('HSET', K('vitals'), node, now_ms .. ' ' .. measured)
 local vitals = {}

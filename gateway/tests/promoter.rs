@@ -2,6 +2,7 @@
 
 mod support;
 
+use fairgate_model::onsale::{OnsaleFault, OnsaleReport};
 use serde_json::json;
 use support::{Gateway, PROMOTER, VIEWER};
 
@@ -372,15 +373,20 @@ async fn a_room_that_has_begun_cannot_return_to_an_earlier_phase() {
         "selling"
     );
     let longer = json!({"closes_at": "2099-01-01T00:00:00Z"});
-    assert_eq!(with(longer.clone()).await.status, 200);
+    assert_eq!(with(longer).await.status, 200);
+    let ended = with(json!({"closes_at": "2020-01-03T00:00:00Z"})).await;
+    assert_eq!(ended.refusal(), (422, "invalid_field".into()));
+    assert_eq!(ended.json()["field"], "closes_at");
     assert_eq!(
-        with(json!({"closes_at": "2020-01-03T00:00:00Z"}))
-            .await
-            .status,
-        200
+        gateway.get("/v1/rooms/demo").await.json()["phase"],
+        "selling",
+        "an end that has passed is refused"
     );
+    gateway.by_hand("demo", "close").await;
     assert_eq!(
-        with(longer).await.refusal(),
+        with(json!({"closes_at": "2098-01-01T00:00:00Z"}))
+            .await
+            .refusal(),
         (409, "room_closed".into()),
         "a closed room does not open again"
     );
@@ -401,6 +407,46 @@ async fn a_room_that_has_begun_cannot_return_to_an_earlier_phase() {
         .put_room("later", json!({"opens_at": "2098-01-01T00:00:00Z"}))
         .await;
     assert_eq!(postponed.status, 200, "{}", postponed.text());
+}
+
+#[tokio::test]
+async fn a_late_refusal_of_booking_says_why_and_which_rooms_are_stored() {
+    let data = tempfile::tempdir().expect("a folder");
+    let gateway = Gateway::start(data.path()).await;
+    let fault = OnsaleFault {
+        field: "currency".to_owned(),
+        code: "currency_in_use".to_owned(),
+        detail: "an order was just made in EUR".to_owned(),
+        ..OnsaleFault::default()
+    };
+    gateway.core.refuse_onsale(OnsaleReport {
+        faults: vec![fault],
+        ..OnsaleReport::default()
+    });
+    let room = json!({
+        "id": "demo", "title": "N", "shows": ["demo-1"], "opens_at": "2020-01-01T00:00:00Z",
+        "draw_at": "2099-01-01T00:00:00Z",
+    });
+    let file = json!({"room": [room]});
+    let apply = async || {
+        let (path, file) = ("/v1/promoter/apply", Some(file.clone()));
+        gateway.call("POST", path, Some(PROMOTER), file).await
+    };
+    let refused = apply().await;
+    assert_eq!(refused.refusal(), (422, "onsale_invalid".into()));
+    assert_eq!(refused.json()["faults"][0]["code"], "currency_in_use");
+    let detail = refused.json()["detail"].to_string();
+    for part in ["made in EUR", "rooms of the file were stored", "demo"] {
+        assert!(detail.contains(part), "{part} is not in {detail}");
+    }
+    assert_eq!(gateway.get("/v1/rooms/demo").await.status, 200);
+    // The room is as the file says already, so this apply stores nothing.
+    let detail = apply().await.json()["detail"].to_string();
+    assert!(detail.contains("Nothing was applied"), "{detail}");
+    // Without a reason, nobody knows what booking did.
+    gateway.core.refuse_onsale(OnsaleReport::default());
+    let unknown = apply().await;
+    assert_eq!(unknown.refusal(), (503, "booking_unanswered".into()));
 }
 
 #[tokio::test]

@@ -40,7 +40,7 @@ pub enum ShowPutRefusal {
 impl ShowPutRefusal {
     /// Turns the ledger's refusal into an answer for the promoter. `present` is the show before the
     /// change.
-    fn from_ledger(refused: ShowRefused, present: Option<&Show>) -> Self {
+    pub(super) fn from_ledger(refused: ShowRefused, present: Option<&Show>) -> Self {
         match refused {
             ShowRefused::PlanInUse(seats) => {
                 let labels = present.map(|present| seat_labels(present, &seats));
@@ -221,7 +221,7 @@ pub(super) fn check_present(
     }))
 }
 
-fn seat_labels(show: &Show, seats: &[u32]) -> Vec<String> {
+pub(super) fn seat_labels(show: &Show, seats: &[u32]) -> Vec<String> {
     seats
         .iter()
         .map(|seat| show.seat_label(*seat).to_owned())

@@ -19,6 +19,7 @@ const RADIUS_KM_MAX: f64 = 20_100.0;
 
 /// The parameters of `GET /v1/cinema/showings`. An empty parameter counts as not given.
 #[derive(Debug, Clone, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields, default)]
 pub struct ShowingParams {
     /// The words to look for, 1 to 100 characters. In titles, the beginning of a word is enough. In

@@ -47,6 +47,7 @@ pub struct CatalogueRoutes {
 
 /// `GET /v1/shows?…`
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields, default)]
 pub struct ShowQuery {
     /// Words that must all occur in the show's title, its id or its venue's slug. Upper and lower

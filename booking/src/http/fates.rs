@@ -41,6 +41,7 @@ const REASON_CHARS_MAX: usize = 500;
 
 /// The query of a call that cancels or postpones a show.
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields, default)]
 pub struct ShowFateQuery {
     /// `true` is refused, because this version cannot tell the consequences beforehand.

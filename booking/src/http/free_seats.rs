@@ -22,6 +22,7 @@ const PAGE_SEATS_MIN: usize = 200;
 
 /// `GET /v1/shows/{show}/free?…`
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields, default)]
 pub struct FreeSeatQuery {
     /// The number of the section whose rows are listed. Without it no rows are listed.

@@ -44,6 +44,7 @@ impl KeyedRoutes for PromoterRoutes {
 
 /// `PUT /v1/promoter/venues/{venue}?format=`
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields, default)]
 pub struct VenueQuery {
     /// The format of the body: `fairgate` for a plan of Fairgate, `seatsio` for a seats.io chart.

@@ -46,6 +46,7 @@ pub struct RailRoutes {
 
 /// `GET /v1/rail/stations?…`: either `q`, or `lat` and `lon`.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub struct StationQuery {
     /// A code, a short form, or a name in any language of the timetable, or the beginning of one of
@@ -62,6 +63,7 @@ pub struct StationQuery {
 
 /// `GET /v1/rail/trips?…` and `GET /v1/rail/journeys?…`: all three fields are needed.
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub struct TripQuery {
     /// A station's code, or its name if no other station has this name.

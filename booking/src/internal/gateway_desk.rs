@@ -256,6 +256,8 @@ impl GatewayDesk {
     /// # Errors
     /// Returns an error if the ledger did not answer.
     pub async fn apply_onsale(&self, request: &OnsaleRequest) -> Result<OnsaleReply, LedgerError> {
+        // Another node may have put a show a moment ago.
+        self.catalogue.refresh_catalogue().await?;
         let mut held = HeldSeats::new();
         for show in &request.shows {
             if let Ok(id) = show.id.parse::<ShowId>() {

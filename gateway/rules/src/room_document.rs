@@ -118,6 +118,9 @@ impl ChallengePolicy {
     }
 }
 
+/// Why a room cannot get an end that has passed.
+const PASSED_END: &str = "has passed already, so the room would be over at once and for good; name a later time, or close the room with POST /v1/promoter/rooms/{room}/close";
+
 /// The words for the line's methods. The first method is the default.
 const METHODS: [(&str, LineMethod); 3] = [
     ("draw", LineMethod::Draw),
@@ -317,6 +320,21 @@ impl RoomDocument {
         }
     }
 
+    /// Checks that a document does not give its room an end that has passed, because the room would
+    /// be over at once and for good. The end may have passed if it is the end of `before`, the
+    /// document in force, so that a file can be applied again after its room has closed.
+    ///
+    /// # Errors
+    /// Names `closes_at`.
+    pub fn check_new_end(&self, before: &Self, now: i64) -> Result<(), RoomInputRefusal> {
+        let mut faults = RoomInputFaults::default();
+        let is_new = self.closes_at != before.closes_at;
+        if is_new && self.closes_at.is_some_and(|closes| closes <= now) {
+            faults.note_bad_value("closes_at", PASSED_END);
+        }
+        faults.into_result()
+    }
+
     /// Returns the names of the fields that affect the draw and that a new document would change.
     /// These fields are fixed from the first join on. A later `draw_at` is a postponement, which is
     /// public and logged. So `draw_at` is named only if the new time is earlier.
@@ -421,6 +439,27 @@ mod tests {
             "mode",
         ] {
             assert!(fields.iter().any(|f| f == field), "{field} in {fields:?}");
+        }
+    }
+
+    #[test]
+    fn a_new_end_must_be_in_the_future_and_an_old_one_may_have_passed() {
+        let ending = |closes_at| RoomDocument {
+            closes_at,
+            ..RoomDocument::everyday()
+        };
+        for (before, after, is_accepted) in [
+            (None, Some(101), true),
+            (None, Some(100), false),
+            (Some(200), Some(99), false),
+            (Some(50), Some(99), false),
+            (Some(99), Some(99), true),
+            (Some(200), None, true),
+        ] {
+            let checked = ending(after).check_new_end(&ending(before), 100);
+            assert_eq!(checked.is_ok(), is_accepted, "{before:?} to {after:?}");
+            let named = checked.err().map(|refusal| refusal.bad[0].0.clone());
+            assert!(named.is_none_or(|field| field == "closes_at"));
         }
     }
 

@@ -85,7 +85,7 @@ pub enum RoomChangeRefusal {
     #[error(transparent)]
     Unknown(#[from] UnknownRoom),
     /// Another room covers a show of the document.
-    #[error("room \"{room}\" covers \"{other_pattern}\", which \"{pattern}\" would cover too")]
+    #[error("room \"{room}\" covers \"{other_pattern}\", so no other room can cover \"{pattern}\"")]
     ShowCovered {
         /// The slug of the other room.
         room: String,
@@ -269,6 +269,7 @@ impl PromoterControls {
         }
         let now = self.rooms.now_ms();
         refuse_going_back(&row.document, document, room.phase(now), now)?;
+        document.check_new_end(&row.document, now)?;
         let entry = self.audit_entry("room_replaced", detail);
         let facts = row.facts.clone();
         self.write_change(room, &row, (document.clone(), facts), &fixed, entry)

@@ -14,6 +14,12 @@ use crate::harness::{
 
 const NIGHTS: usize = 40;
 
+/// The changes of a file whose room sells at once, without a line.
+const OPEN: [(&str, &str); 2] = [
+    ("mode = \"fixed\"", "method = \"open\""),
+    ("draw_at = \"2031", "draw_at = \"2026"),
+];
+
 /// How many times the server is killed while the file is being applied.
 const KILLS: usize = 6;
 
@@ -386,17 +392,141 @@ async fn a_preview_changes_nothing_and_says_what_would_change() {
 async fn after_a_room_has_closed_a_new_room_may_sell_what_is_left() {
     let server = Server::start().await;
     let promoter = Promoter::of(&server);
-    let open = [
-        ("mode = \"fixed\"", "method = \"open\""),
-        ("draw_at = \"2031", "draw_at = \"2026"),
-    ];
-    applied(&server, &season(1, &open));
-    let again = [open[0], open[1], ("id = \"sale\"", "id = \"rest\"")];
+    applied(&server, &season(1, &OPEN));
+    let again = [OPEN[0], OPEN[1], ("id = \"sale\"", "id = \"rest\"")];
     let told = refused(&server, &season(1, &again));
-    assert!(told.contains("the room \"sale\" covers"), "{told}");
+    let covered =
+        "the room \"sale\" covers \"hamlet-*\", so the room \"rest\" cannot cover \"hamlet-*\"";
+    assert!(told.contains(covered), "{told}");
     promoter.post("rooms/sale/close").await.is(200);
     applied(&server, &season(1, &again));
     let ben = Visitor::admitted(&server, "rest").await;
     let best = json!({"best": {"quantity": 1}});
     server.try_hold(&ben, "hamlet-0", &best).await.is(201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_changes_what_buyers_have_is_refused_before_its_rooms_are_stored() {
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    applied(&server, &season(1, &OPEN));
+    let ana = Visitor::admitted(&server, "sale").await;
+    let seats = json!({"seats": ["D-9", "D-10"]});
+    let held = server.try_hold(&ana, "hamlet-0", &seats).await.is(201);
+    let order = server.checkout(&ana, &held).await;
+    server.pay(&order, "approve").await.is(200);
+    server.order_in(&order, "ticketed").await;
+    let before = server.get("/v1/shows/hamlet-0").await.is(200);
+    let dollars = "title = \"Hamlet 0\"\ncurrency = \"USD\"";
+    for (from, to, field, code, part) in [
+        (
+            "title = \"Hamlet 0\"",
+            dollars,
+            "currency",
+            "currency_in_use",
+            "sold in EUR",
+        ),
+        (
+            "grid:4x10",
+            "grid:3x10",
+            "venue",
+            "plan_in_use",
+            "D-9, D-10",
+        ),
+        (
+            "2031-06-01T20",
+            "2031-06-02T20",
+            "starts_at",
+            "postpone_instead",
+            "postpone",
+        ),
+    ] {
+        let text = season(
+            1,
+            &[OPEN[0], OPEN[1], (from, to), ("per_s = 500", "per_s = 9")],
+        );
+        let preview = apply_command(&server, &text, true).output();
+        let preview = preview.expect("the command starts");
+        assert_eq!(preview.status.code(), Some(1), "{}", said(&preview));
+        for told in [said(&preview), refused(&server, &text)] {
+            let place = told.contains("onsale.toml:") && told.contains(&format!("{field}: "));
+            assert!(place && told.contains(part), "{told}");
+        }
+        let answer = promoter.post_json("apply", &json!({"onsale": text})).await;
+        let answer = answer.problem(422, "onsale_invalid");
+        let fault = &answer["faults"][0];
+        assert_eq!(
+            (&fault["field"], &fault["code"]),
+            (&json!(field), &json!(code))
+        );
+        assert!(
+            fault["line"].is_u64() && fault["column"].is_u64(),
+            "{fault}"
+        );
+        let room = promoter.get("rooms/sale").await.is(200);
+        assert_eq!(room["per_s"].as_f64(), Some(500.0), "{field}");
+        let shown = server.get("/v1/shows/hamlet-0").await.is(200);
+        for kept in ["categories", "starts_at", "title"] {
+            assert_eq!(shown[kept], before[kept], "{kept}");
+        }
+    }
+    // What nobody relies on may change.
+    applied(
+        &server,
+        &season(1, &[OPEN[0], OPEN[1], ("per_s = 500", "per_s = 9")]),
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_end_that_has_passed_is_refused_unless_the_room_has_it_already() {
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    applied(&server, &season(1, &OPEN));
+    let ending = |at: &str| {
+        let line = format!("per_s = 500\ncloses_at = \"{at}\"");
+        season(1, &[OPEN[0], OPEN[1], ("per_s = 500", &line)])
+    };
+    let told = refused(&server, &ending("2026-01-02T00:00:00Z"));
+    let place = told.contains("onsale.toml:") && told.contains("closes_at: has passed");
+    assert!(place, "{told}");
+    promoter.selling("sale").await;
+    let soon = ending(&in_seconds(8));
+    applied(&server, &soon);
+    promoter.phase("sale", "closed").await;
+    applied(&server, &soon);
+    let told = refused(&server, &ending("2026-01-02T00:00:00Z"));
+    assert!(told.contains("closed and stays so"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn shows_that_lose_their_room_are_named_even_if_they_are_not_in_the_file() {
+    let server = Server::start().await;
+    let walk_in = (
+        "title = \"Hamlet 1\"",
+        "title = \"Hamlet 1\"\nwalk_in = true",
+    );
+    applied(&server, &season(3, &[walk_in]));
+    let narrower = ("hamlet-*", "hamlet-0");
+    let without_shows = season(0, &[narrower]);
+    for text in [&season(3, &[walk_in, narrower]), &without_shows] {
+        let mut preview = apply_command(&server, text, true);
+        let told = said(&preview.output().expect("the command starts"));
+        for (part, times) in [
+            (
+                "\"hamlet-1\" is sold through the room everyday from now on",
+                1,
+            ),
+            ("\"hamlet-2\" is announced and not sold any more", 1),
+            ("\"hamlet-2\" is announced", 1),
+            ("\"hamlet-0\" is", 0),
+        ] {
+            assert_eq!(told.matches(part).count(), times, "{part} in {told}");
+        }
+    }
+    let told = applied(&server, &without_shows);
+    assert!(told.contains("\"hamlet-2\" is announced and not sold any more"));
+    let shown = server.get("/v1/shows/hamlet-1").await.is(200);
+    assert_eq!(shown["room"], "everyday");
+    let told = applied(&server, &without_shows);
+    assert!(!told.contains("any more"), "{told}");
 }

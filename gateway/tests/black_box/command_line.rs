@@ -4,7 +4,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::{Live, PROMOTER_KEY, Promoter, Server, Visitor, gateway, real_data};
 
@@ -202,6 +202,29 @@ async fn health_readiness_metrics_and_the_api_description_are_served() {
     ] {
         assert!(api["paths"][path].is_object(), "{path}");
     }
+    parameters_are_where_their_calls_have_them(&api);
+}
+
+/// Checks that a parameter is described as a part of the path if the path names it, and otherwise
+/// not.
+fn parameters_are_where_their_calls_have_them(api: &Value) {
+    let mut queries = Vec::new();
+    for (path, calls) in api["paths"].as_object().expect("paths") {
+        for call in calls.as_object().expect("calls").values() {
+            for parameter in call["parameters"].as_array().into_iter().flatten() {
+                let name = parameter["name"].as_str().expect("a name");
+                let is_named =
+                    path.contains(&format!("{{{name}}}")) || path.contains(&format!("{{*{name}}}"));
+                assert_eq!(parameter["in"] == "path", is_named, "{name} of {path}");
+                if parameter["in"] == "query" {
+                    queries.push((path.as_str(), name, &parameter["required"]));
+                }
+            }
+        }
+    }
+    let not_required = json!(false);
+    let preview = ("/v1/promoter/apply", "preview", &not_required);
+    assert!(queries.contains(&preview), "{queries:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use fairgate_model::grid::picture::CellChanges;
-use fairgate_model::onsale::OnsaleRequest;
+use fairgate_model::onsale::{OnsaleReport, OnsaleRequest};
 use fairgate_pass::Holder;
 use gateway::upstream::{
     BookingCondition, BookingCore, BookingFailure, BookingPulse, BookingSeatSnapshot, HoldSignal,
@@ -29,6 +29,7 @@ struct State {
     coverage: Vec<(String, Vec<String>)>,
     waiting: Vec<Holder>,
     here: Vec<Holder>,
+    onsale_refusal: OnsaleReport,
 }
 
 pub const CELLS: u32 = 8;
@@ -78,6 +79,11 @@ impl Bare {
         self.state.lock().here.clone()
     }
 
+    /// Sets what booking finds against an on-sale file, but only once it is to write it.
+    pub fn refuse_onsale(&self, refusal: OnsaleReport) {
+        self.state.lock().onsale_refusal = refusal;
+    }
+
     pub fn coverage(&self) -> Vec<(String, Vec<String>)> {
         self.state.lock().coverage.clone()
     }
@@ -121,8 +127,12 @@ impl BookingCore for Bare {
         Ok(())
     }
 
-    async fn apply_onsale(&self, _request: &OnsaleRequest) -> Result<OnsaleReply, BookingFailure> {
-        Ok(OnsaleReply::default())
+    async fn apply_onsale(&self, request: &OnsaleRequest) -> Result<OnsaleReply, BookingFailure> {
+        let mut reply = OnsaleReply::default();
+        if request.write {
+            reply.report = self.state.lock().onsale_refusal.clone();
+        }
+        Ok(reply)
     }
 
     async fn stop_passes(

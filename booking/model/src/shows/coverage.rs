@@ -26,6 +26,20 @@ pub fn unnamed_show_warning(show: &ShowId) -> String {
     )
 }
 
+/// Returns what a promoter should know about a show on sale that no room names any more.
+#[must_use]
+pub fn lost_room_warning(show: &ShowId, is_walk_in: bool) -> String {
+    if is_walk_in {
+        format!(
+            "The show \"{show}\" is sold through the room everyday from now on: no other room names it any more. Name it in a room's \"shows\" to sell it there."
+        )
+    } else {
+        format!(
+            "The show \"{show}\" is announced and not sold any more: no room names it. Name it in a room's \"shows\", or set \"walk_in\" to true to sell it without a room."
+        )
+    }
+}
+
 /// The rooms, each with the ids and globs of shows that it names.
 #[derive(Debug, Default)]
 pub struct RoomCoverage(Vec<(String, Vec<String>)>);

@@ -18,9 +18,11 @@ use fairgate_model::shows::document::ShowDocument;
 use serde_json::Value;
 
 use super::Catalogue;
+use super::put::ShowPutRefusal;
 use crate::ledger::{
     AppliedEntry, NewOnsale, OnsaleRefused, OnsaleShowWrite, OnsaleVenueWrite, UnchangedSeatCheck,
 };
+use shows::add_refusal;
 
 /// How often a file is compared again if the catalogue changes in between.
 const TRIES_MAX: u32 = 5;
@@ -81,7 +83,8 @@ impl AppliedEntries {
 impl Catalogue {
     /// Reports what an on-sale file changes. If `request.write` is set and there is neither a fault
     /// nor a conflict, also writes it, and returns true. `held` has the held seats of the file's
-    /// shows.
+    /// shows. If an order was made meanwhile and the ledger refuses a show, nothing is written, and
+    /// the refusal is a fault of the report.
     ///
     /// # Errors
     /// Fails if the ledger did not answer, or if somebody kept changing the catalogue.
@@ -102,10 +105,17 @@ impl Catalogue {
             if compared.writes_nothing() && request.coverage == self.coverage() {
                 return Ok((compared.report, true));
             }
+            let mut report = std::mem::take(&mut compared.report);
             match self.write_onsale(version, request, compared, now_ms).await {
-                Ok(report) => return Ok((report, true)),
-                // The next try finds the reason, and reports it as a fault.
-                Err(OnsaleRefused::ChangedMeanwhile | OnsaleRefused::Show(..)) => {}
+                Ok(()) => return Ok((report, true)),
+                Err(OnsaleRefused::ChangedMeanwhile) => {}
+                Err(OnsaleRefused::Show(id, refused)) => {
+                    let present = self.show(&id);
+                    let refused = ShowPutRefusal::from_ledger(refused, present.as_deref());
+                    let item = item_of(OnsaleKind::Show, id.as_str());
+                    add_refusal(refused, &item, &mut report);
+                    return Ok((report, false));
+                }
                 Err(OnsaleRefused::Ledger(error)) => return Err(error),
             }
         }
@@ -147,7 +157,7 @@ impl Catalogue {
         request: &OnsaleRequest,
         compared: Comparison,
         now_ms: i64,
-    ) -> Result<OnsaleReport, OnsaleRefused> {
+    ) -> Result<(), OnsaleRefused> {
         let onsale = NewOnsale {
             compared_with,
             coverage: request.coverage.clone(),
@@ -159,8 +169,7 @@ impl Catalogue {
         self.ledger
             .apply_onsale(onsale, compared.checks, now_ms)
             .await?;
-        self.reload(&mut version).await?;
-        Ok(compared.report)
+        Ok(self.reload(&mut version).await?)
     }
 }
 

@@ -1,8 +1,11 @@
 //! Compares the shows of an on-sale file with those in force.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use fairgate_databases::LedgerError;
+use fairgate_model::counted::counted;
+use fairgate_model::grid::ClaimedCell;
 use fairgate_model::ids::ShowId;
 use fairgate_model::onsale::merge::{Fields, merge_fields};
 use fairgate_model::onsale::{OnsaleItem, OnsaleReport, OnsaleShow};
@@ -14,8 +17,11 @@ use serde_json::Value;
 
 use super::{Comparison, HeldSeats, corrupt, value_or_fault};
 use crate::catalogue::Catalogue;
-use crate::catalogue::put::{ShowPutRefusal, check_present};
+use crate::catalogue::put::{ShowPutRefusal, check_present, seat_labels};
 use crate::ledger::{OnsaleShowWrite, StoredShow, UnchangedSeatCheck};
+
+/// The most seats that a fault names.
+const LABELS_MAX: usize = 10;
 
 /// The plan that a show of the file will pin.
 struct PlanChoice {
@@ -102,6 +108,13 @@ impl Catalogue {
             Some(present) => check_present(present, document, &choice.plan, held)?,
             None => None,
         };
+        if let Some(put) = put {
+            let needs_claims = check.is_some() || put.document.currency != document.currency;
+            if needs_claims {
+                let claimed = self.ledger.claimed(&put.id).await?;
+                refuse_if_claimed(put, document, check.as_ref(), &claimed)?;
+            }
+        }
         Ok((choice, check))
     }
 
@@ -145,6 +158,32 @@ impl Catalogue {
         let is_newest = true;
         Ok(PlanChoice { plan, is_newest })
     }
+}
+
+/// Refuses another currency, and a plan that moves claimed seats. The ledger refuses both, too, but
+/// only once the rooms of the file are stored.
+fn refuse_if_claimed(
+    present: &Show,
+    document: &ShowDocument,
+    check: Option<&UnchangedSeatCheck>,
+    claimed: &[ClaimedCell],
+) -> Result<(), ShowPutRefusal> {
+    let currency = present.document.currency;
+    if currency != document.currency && !claimed.is_empty() {
+        return Err(ShowPutRefusal::CurrencyInUse(currency));
+    }
+    let Some(check) = check else {
+        return Ok(());
+    };
+    let seats: BTreeSet<u32> = claimed.iter().map(|(seat, ..)| *seat).collect();
+    let moved: Vec<u32> = seats
+        .into_iter()
+        .filter(|seat| !(check.keeps)(*seat))
+        .collect();
+    if moved.is_empty() {
+        return Ok(());
+    }
+    Err(ShowPutRefusal::PlanInUse(seat_labels(present, &moved)))
 }
 
 /// Returns a show as the ledger takes it. The ledger numbers its terms.
@@ -196,7 +235,7 @@ fn before_any_file(present: &Show, live: &Fields) -> Option<Fields> {
 }
 
 /// Reports why a show cannot change in this way.
-fn add_refusal(refused: ShowPutRefusal, item: &OnsaleItem, report: &mut OnsaleReport) {
+pub(super) fn add_refusal(refused: ShowPutRefusal, item: &OnsaleItem, report: &mut OnsaleReport) {
     match refused {
         ShowPutRefusal::Invalid(faults) => {
             for fault in faults {
@@ -204,14 +243,20 @@ fn add_refusal(refused: ShowPutRefusal, item: &OnsaleItem, report: &mut OnsaleRe
             }
         }
         ShowPutRefusal::PlanInUse(labels) => {
+            let named: Vec<_> = labels.iter().take(LABELS_MAX).cloned().collect();
             let detail = format!(
-                "the plan would move, drop or rename seats that are held or sold: {}",
-                labels.join(", ")
+                "the plan would move, drop or rename {} held or sold: {}; keep these seats as they are",
+                counted(labels.len(), "seat that is", "seats that are"),
+                named.join(", ")
             );
             report.add_fault(item, "venue", "plan_in_use", detail);
         }
-        refused @ ShowPutRefusal::CurrencyInUse(_) => {
-            report.add_fault(item, "currency", "currency_in_use", refused.to_string());
+        ShowPutRefusal::CurrencyInUse(currency) => {
+            let detail = format!(
+                "seats of the show are held or sold in {}; keep that currency, or sell in another one as a new show",
+                currency.as_str()
+            );
+            report.add_fault(item, "currency", "currency_in_use", detail);
         }
         ShowPutRefusal::PostponeInstead(fields) => {
             for field in fields {

@@ -77,7 +77,7 @@ fn built_in() -> Problem {
 fn show_covered(room: &str, other_pattern: &str, pattern: &str) -> Problem {
     Problem::new(
         ProblemCode::ShowCovered,
-        format!("Room \"{room}\" covers \"{other_pattern}\", which \"{pattern}\" would cover too. Every show has exactly one room. Nothing was changed. Remove the show from one of the two rooms."),
+        format!("Room \"{room}\" covers \"{other_pattern}\", so this room cannot cover \"{pattern}\" too. Every show has exactly one room. Nothing was changed. Remove the show from one of the two rooms."),
     )
     .with_member("field", "shows")
     .with_member("room", room)

@@ -19,6 +19,7 @@ use crate::promoter::PromoterControls;
 
 /// `?preview=`
 #[derive(Debug, Default, Deserialize, utoipa::IntoParams)]
+#[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ApplyQuery {
     /// `true` only reports what the file would change.
@@ -67,7 +68,7 @@ pub(crate) async fn apply(
     if query.preview || report.is_applicable() {
         return Ok(Json(report));
     }
-    Err(not_applied(&report))
+    Err(not_applied(&report, &[]))
 }
 
 /// The type that the caller gives the file. A file of another type is refused before it is read.
@@ -138,8 +139,16 @@ fn read_json_file(body: &[u8]) -> Result<OnsaleFile, Problem> {
     }
 }
 
-/// Builds the problem of a file with faults or conflicts.
-fn not_applied(report: &OnsaleReport) -> Problem {
+/// Builds the problem of a file with faults or conflicts. `stored_rooms` are the rooms that were
+/// stored nevertheless, because booking refused venues and shows only after them.
+fn not_applied(report: &OnsaleReport, stored_rooms: &[String]) -> Problem {
+    let outcome = match stored_rooms {
+        [] => "Nothing was applied.".to_owned(),
+        rooms => format!(
+            "The rooms of the file were stored before this was found (\"{}\"); its venues and shows were not.",
+            rooms.join("\", \"")
+        ),
+    };
     let first = report.faults.first().map(|fault| {
         let item = fault.item.as_ref();
         let item = item.map(|item| format!("{} \"{}\": ", item.kind.as_str(), item.id));
@@ -156,7 +165,7 @@ fn not_applied(report: &OnsaleReport) -> Problem {
             Problem::new(
                 ProblemCode::OnsaleInvalid,
                 format!(
-                    "The file has {count}: {first}. Nothing was applied. Mend every fault and apply it again."
+                    "The file has {count}: {first}. {outcome} Mend every fault and apply it again."
                 ),
             )
         }
@@ -169,7 +178,7 @@ fn not_applied(report: &OnsaleReport) -> Problem {
             Problem::new(
                 ProblemCode::OnsaleConflict,
                 format!(
-                    "The file changed what somebody set live since it was last applied: {}. Nothing was applied. Write the value that should hold into the file, and apply it again.",
+                    "The file changed what somebody set live since it was last applied: {}. {outcome} Write the value that should hold into the file, and apply it again.",
                     fields.join(", ")
                 ),
             )
@@ -192,6 +201,10 @@ impl From<OnsaleFailure> for Problem {
             ),
             OnsaleFailure::Ledger(failure) => failure.into(),
             OnsaleFailure::Booking(failure) => failure.into(),
+            OnsaleFailure::Refused {
+                stored_rooms,
+                report,
+            } => not_applied(&report, &stored_rooms),
             OnsaleFailure::RoomsOnly => Self::new(
                 ProblemCode::BookingUnanswered,
                 "The rooms of the file were stored, and booking did not confirm its venues and shows. Nothing is for sale that was not before, unless booking stored them and its answer was lost. Apply the file again.",

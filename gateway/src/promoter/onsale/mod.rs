@@ -2,7 +2,9 @@
 //! there is a fault or a conflict, nothing is written. Then the rooms are written in one
 //! transaction, and after them, in one transaction of booking, which room covers which shows, the
 //! venues and the shows. A crash in between leaves rooms whose shows are as they were, so nothing
-//! is for sale that the file did not put on sale. Applying the file again completes it.
+//! is for sale that the file did not put on sale. Applying the file again completes it. The first
+//! comparison finds all that booking would refuse. After the rooms are written, booking refuses
+//! venues and shows only if an order or a change has come since that comparison.
 
 pub(crate) mod http;
 mod rooms;
@@ -13,7 +15,7 @@ use super::PromoterControls;
 use super::controls::TRIES_MAX;
 use crate::ledger::{AppliedRoomChange, LedgerError, RoomsRefused};
 use crate::onsale::file::OnsaleFile;
-use crate::upstream::BookingFailure;
+use crate::upstream::{BookingFailure, OnsaleReply};
 use rooms::ComparedRooms;
 
 /// Why an on-sale file was not applied, although it has no fault.
@@ -28,9 +30,47 @@ pub enum OnsaleFailure {
     /// Booking failed before anything was written.
     #[error(transparent)]
     Booking(#[from] BookingFailure),
-    /// The rooms were written, but booking did not write venues and shows.
+    /// The rooms were written, but booking did not confirm venues and shows.
     #[error("the rooms were written, but not the venues and shows")]
     RoomsOnly,
+    /// Booking refused venues and shows, because something changed after the file was compared. It
+    /// stored none of them.
+    #[error("booking refused the venues and shows of the file")]
+    Refused {
+        /// The rooms that were created or changed before.
+        stored_rooms: Vec<String>,
+        /// Why booking refused.
+        report: Box<OnsaleReport>,
+    },
+}
+
+/// Returns why booking did not store the venues and shows of a file, unless it did.
+fn booking_failure(
+    written: Result<OnsaleReply, BookingFailure>,
+    stored_rooms: Vec<String>,
+) -> Result<(), OnsaleFailure> {
+    match written {
+        Ok(reply) if reply.written => Ok(()),
+        Ok(reply) if !reply.report.is_applicable() => Err(OnsaleFailure::Refused {
+            stored_rooms,
+            report: Box::new(reply.report),
+        }),
+        Ok(_) => Err(OnsaleFailure::RoomsOnly),
+        Err(failure) => {
+            tracing::warn!(error = %failure, "booking did not confirm an on-sale file");
+            Err(OnsaleFailure::RoomsOnly)
+        }
+    }
+}
+
+/// Gives the faults of a report their lines and columns, and sorts them.
+fn locate_faults(file: &OnsaleFile, report: &mut OnsaleReport) {
+    for fault in &mut report.faults {
+        file.locate(fault);
+    }
+    report
+        .faults
+        .sort_by_key(|fault| (fault.line, fault.column));
 }
 
 impl PromoterControls {
@@ -38,23 +78,22 @@ impl PromoterControls {
     /// conflict, nothing was written.
     ///
     /// # Errors
-    /// Fails if ledger or booking did not answer, or if somebody kept changing the same rooms.
+    /// Fails if ledger or booking did not answer, if somebody kept changing the same rooms, or if
+    /// booking refused the file after the rooms were stored.
     pub async fn apply_onsale(
         &self,
         file: &OnsaleFile,
         preview: bool,
     ) -> Result<OnsaleReport, OnsaleFailure> {
         let lease = self.follower.lease_changes().await?;
-        let outcome = self.apply_alone(file, preview).await;
+        let mut outcome = self.apply_alone(file, preview).await;
         lease.release_lease().await;
-        let mut report = outcome?;
-        for fault in &mut report.faults {
-            file.locate(fault);
+        match &mut outcome {
+            Ok(report) => locate_faults(file, report),
+            Err(OnsaleFailure::Refused { report, .. }) => locate_faults(file, report),
+            Err(_) => {}
         }
-        report
-            .faults
-            .sort_by_key(|fault| (fault.line, fault.column));
-        Ok(report)
+        outcome
     }
 
     /// Does what [`Self::apply_onsale`] does, while no other node changes rooms.
@@ -82,6 +121,7 @@ impl PromoterControls {
             if preview || !report.is_applicable() {
                 return Ok(report);
             }
+            let stored_rooms = compared.changed_rooms();
             match self.write_rooms(compared).await {
                 Ok(()) => {}
                 Err(OnsaleFailure::ChangedMeanwhile) => {
@@ -92,10 +132,10 @@ impl PromoterControls {
             }
             request.write = true;
             let written = self.rooms.core().apply_onsale(&request).await;
-            if !written.is_ok_and(|reply| reply.written) {
+            if let Err(failure) = booking_failure(written, stored_rooms) {
                 // The rooms are in force, so booking must at least know which shows they name.
                 self.follower.owe_coverage();
-                return Err(OnsaleFailure::RoomsOnly);
+                return Err(failure);
             }
             return Ok(report);
         }

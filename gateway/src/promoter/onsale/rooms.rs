@@ -133,7 +133,8 @@ impl PromoterControls {
         if row.document == *document {
             return AppliedRoomChange::None;
         }
-        match refuse_going_back(&row.document, document, room.phase(now), now) {
+        let phase = room.phase(now);
+        match refuse_going_back(&row.document, document, phase, now) {
             Ok(()) => {}
             Err(RoomChangeRefusal::TimePassed { fields }) => {
                 for field in fields {
@@ -145,6 +146,12 @@ impl PromoterControls {
                 let detail = "the room is closed and stays so; make a new room";
                 report.add_fault(&item, "closes_at", "room_closed", detail.to_owned());
             }
+        }
+        // A closed room has another fault: its end cannot change at all.
+        if phase != RoomPhase::Closed
+            && let Err(refusal) = document.check_new_end(&row.document, now)
+        {
+            add_faults(&item, refusal, report);
         }
         let is_frozen = room.draw_state().row.freeze.is_some();
         let mut fixed = row.document.draw_changes(document);
@@ -178,8 +185,8 @@ impl PromoterControls {
         for room in &file.rooms {
             if let Some(overlap) = first_overlap(&room.id, &compared.coverage, &is_closed) {
                 let detail = format!(
-                    "the room \"{}\" covers \"{}\", which \"{}\" would cover, too; remove the show from one of the two rooms",
-                    overlap.room, overlap.other_pattern, overlap.pattern
+                    "the room \"{}\" covers \"{}\", so the room \"{}\" cannot cover \"{}\", too; every show has one room, so remove the show from one of the two rooms",
+                    overlap.room, overlap.other_pattern, room.id, overlap.pattern
                 );
                 let item = item_of(&room.id);
                 compared
@@ -191,6 +198,15 @@ impl PromoterControls {
 }
 
 impl ComparedRooms {
+    /// Returns the rooms that the apply creates or changes.
+    pub(super) fn changed_rooms(&self) -> Vec<String> {
+        let changed = self
+            .rooms
+            .iter()
+            .filter(|room| !matches!(room.change, AppliedRoomChange::None));
+        changed.map(|room| room.row.room.clone()).collect()
+    }
+
     /// Adds a room of the file, and notes which shows it will name.
     fn add(&mut self, row: RoomRow, change: AppliedRoomChange, file: Fields) {
         let shows = row.document.shows.clone();

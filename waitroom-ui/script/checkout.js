@@ -8,6 +8,7 @@ import { forgetHold, holdKept, Intent, orderElsewhere } from "./holds.js";
 import { journeyWords } from "./journey.js";
 import { keepOrder } from "./keys.js";
 import { money } from "./money.js";
+import { MoreTime } from "./more-time.js";
 import { skewOf } from "./skew.js";
 import { askForTravellers, travellersNamed } from "./travellers.js";
 
@@ -17,7 +18,8 @@ const path = `/v1/holds/${encodeURIComponent(id)}`;
 // browser report their changes at once.
 const LOOK_MS = 15_000;
 const intent = new Intent();
-const countdown = new Countdown($("clock"), () => expired());
+const moreTime = new MoreTime($("extend"), () => hold, { extended, refused: notExtended });
+const countdown = new Countdown($("clock"), () => expired(), undefined, (left) => moreTime.offer(left));
 const SUMS = ["amount_too_small", "amount_too_large", "amount_too_fine"];
 let hold = null;
 let timer = 0;
@@ -58,7 +60,24 @@ function render() {
     askForTravellers(hold.seats);
   }
   if (seatsAddress()) $("back").href = seatsAddress();
+  moreTime.render();
   countdown.start(hold.expires_at, hold.skew_ms ?? 0);
+}
+
+/** Shows the new deadline, which other tabs of this browser get, too. */
+function extended(answer) {
+  if (!hold || sending) return;
+  hold = { ...hold, ...answer, skew_ms: skewOf(answer.server_time) };
+  if (holdKept(id)) kept.set(`hold.${id}`, { ...holdKept(id), ...hold });
+  render();
+  // The button is no longer offered, and must not keep the focus.
+  $("seats-title").focus({ preventScroll: true });
+}
+
+function notExtended(problem) {
+  if (problem.code === "hold_expired") return gone(hold);
+  if (problem.code === "hold_ordered") return orderedElsewhere();
+  showProblem(problem);
 }
 
 /** Reads the hold again, because another tab may have changed it, given it back or ordered it. */

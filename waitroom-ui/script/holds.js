@@ -29,18 +29,41 @@ export function forgetHold(show, id) {
  * Reads what the visitor has of a show on any device, as `{ holds, orders }`, or null. Stores the
  * orders' keys, so that this browser opens the orders, too.
  */
-async function readOwn(show) {
+export async function readOwn(show) {
   const answer = await call("GET", `/v1/shows/${encodeURIComponent(show)}/holds`);
   if (!answer.ok) return null;
   for (const { order, order_key } of answer.body.orders) keepOrder(order, { key: order_key, show });
   return answer.body;
 }
 
+const basketOf = (holds) => holds.find(({ purpose }) => purpose === "basket");
+
 /** Returns the visitor's basket of a show that another device may have made, or null. */
 export async function holdElsewhere(show, room) {
   const own = await readOwn(show);
-  const basket = own?.holds.find(({ purpose }) => purpose === "basket");
+  const basket = own && basketOf(own.holds);
   return basket ? rememberHold(show, room, basket) : null;
+}
+
+/**
+ * Returns the basket that a page must show instead of making another one, or null. Asks for it if
+ * the visitor may have the place on another device, too.
+ */
+export const basketElsewhere = async (show, room) => (isShared(room) ? holdElsewhere(show, room) : null);
+
+/**
+ * Compares the basket that a page shows, or null, with what the visitor has by now. Returns `found`
+ * (a basket that the page does not show), `changed` (the shown basket with other seats), `moved`
+ * (its new deadline) and `ended` with the `order` that it became, if it did. Each is left out if
+ * there is no such news.
+ */
+export function basketNews(shown, { holds, orders }) {
+  if (!shown) return { found: basketOf(holds) };
+  const now = holds.find(({ hold }) => hold === shown.hold);
+  if (!now) return { ended: true, order: orders.find(({ hold }) => hold === shown.hold)?.order, found: basketOf(holds) };
+  const labels = ({ seats }) => seats.map(({ label }) => label).sort().join();
+  if (labels(now) !== labels(shown)) return { changed: now };
+  return now.expires_at === shown.expires_at ? {} : { moved: now.expires_at };
 }
 
 /** Returns the order that another device of the visitor made of a hold, or null. */
@@ -49,15 +72,18 @@ export async function orderElsewhere({ hold, show, room }) {
   return own?.orders.find((one) => one.hold === hold)?.order ?? null;
 }
 
-/** Returns whether the visitor has this room's place on another device, too. */
-function isShared(room) {
+/**
+ * Returns whether the visitor may have this room's place on another device, too: it came from one,
+ * or this browser has made a link for one.
+ */
+export function isShared(room) {
   const { link, arrived } = kept.get(`room.${room}`) ?? {};
-  return Boolean(link?.moved || arrived);
+  return Boolean(link || arrived);
 }
 
 /**
  * Returns this browser's hold of a show as the server knows it. If this browser has none, and the
- * visitor has the place on another device, too, returns the hold of that device. If the server
+ * visitor may have the place on another device, returns the hold of that device. If the server
  * gives no answer, returns the stored hold until its deadline. Returns null if there is no hold, or
  * it was ordered or has ended.
  */

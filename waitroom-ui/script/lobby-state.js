@@ -28,6 +28,9 @@ export function lobbyState(room, place, nowMs) {
   return room.paused ? "waiting_paused" : "waiting_selling";
 }
 
+/** Returns whether no seats are left although the visitor may go in or is in. */
+export const isNoneLeft = (room, state) => room.phase === "sold_out" && ["called", "called_late", "admitted"].includes(state);
+
 /**
  * Estimates how many people are waiting between the release counter and a rank. Returns null
  * without a rank or a counter. `told` is the server's last count, `{ ahead, gap }`: `ahead` people

@@ -3,7 +3,7 @@
 
 import { $, count, data, put, raw, show, span, t, when } from "./core.js";
 import { showDrawCheck } from "./lobby-draw.js";
-import { lobbyState } from "./lobby-state.js";
+import { isNoneLeft, lobbyState } from "./lobby-state.js";
 import { basketWords, newlyGone, oddsWords, waitLeft } from "./lobby-words.js";
 
 /** Shows `{room, place, line, placeAt}` on the page and returns the state that it shows. */
@@ -14,7 +14,7 @@ export function render({ room, place, line, placeAt, skewMs }) {
     put("state-title", t(`lobby.state.${state}.title`));
     put("state-body", t(`lobby.state.${state}.body`));
   }
-  renderRoom(room, line);
+  renderRoom(room, line, isNoneLeft(room, state));
   renderPlace(room, place, line, placeAt);
   show($("join-form"), !place && ["prequeue", "drawing", "selling", "sold_out"].includes(room.phase));
   show($("turn-form"), isTurn(state));
@@ -42,7 +42,7 @@ function titleOf(room, place, state) {
   return t("lobby.title_phase", { phase: t(`lobby.phase.${room.phase}`), title: room.title });
 }
 
-function renderRoom(room, line) {
+function renderRoom(room, line, noneLeft) {
   const chip = $("phase");
   if (chip.dataset.phase !== room.phase) chip.dataset.phase = room.phase;
   const words = chip.querySelector(".words");
@@ -56,7 +56,7 @@ function renderRoom(room, line) {
   put("pace", paceWords(room));
   if (room.phase === "closed") put("seats-left", "–");
   else if (room.seats) put("seats-left", t("lobby.seats_of", room.seats));
-  const baskets = room.phase === "selling" ? basketsSaid(line?.seats ?? room.seats) : null;
+  const baskets = noneLeft ? t("lobby.none_left") : room.phase === "selling" ? basketsSaid(line?.seats ?? room.seats) : null;
   show($("baskets"), Boolean(baskets));
   put("baskets", baskets ?? "");
   for (const [id, value] of [["opens-at", room.opens_at], ["draw-at", room.draw_at], ["closes-at", room.closes_at], ["draw-held-until", room.draw_waits_until]]) {

@@ -7,7 +7,7 @@ import { wireDrawCheck } from "./lobby-draw.js";
 import { chime, wireSound } from "./lobby-sound.js";
 import { startCountdown } from "./lobby-countdown.js";
 import { wireParts } from "./lobby-parts.js";
-import { aheadOf, drawn, roomFetchMs } from "./lobby-state.js";
+import { aheadOf, drawn, isNoneLeft, roomFetchMs } from "./lobby-state.js";
 import { basketsSaid, isTurn, oddsSaid, render, tellGone } from "./lobby-view.js";
 import { placesGiven, withSeatsLeft } from "./lobby-words.js";
 import { skewOf } from "./skew.js";
@@ -58,14 +58,15 @@ function update(change) {
   if (["not_called", "not_open", "offline", "server"].includes(problemShown())) showProblem(null);
 }
 
-const newsOf = ({ room, place }) => ({ message: room.message, isPaused: Boolean(room.paused), rank: place?.rank });
+const newsOf = ({ room, place }, state) => ({ message: room.message, isPaused: Boolean(room.paused), rank: place?.rank, noneLeft: isNoneLeft(room, state) });
 /** The news that was told, or that the page began with. */
-let told = newsOf(now);
+let told = newsOf(now, shown);
 
-/** Announces at once what the promoter says, the rank that the draw gave, and a pause. */
+/** Announces at once a message, the rank of the draw, a pause, and that no seats are left. */
 function tellNews(state) {
-  const { message, isPaused, rank } = told;
-  told = newsOf(now);
+  const { message, isPaused, rank, noneLeft } = told;
+  told = newsOf(now, state);
+  if (told.noneLeft && !noneLeft) announce(t("lobby.none_left"), true);
   if (told.message && told.message !== message) announce($("message").textContent, true);
   if (typeof told.rank === "number" && typeof rank !== "number" && drawn(now.room)) announce(rankWords(now.place), true);
   // Where the state itself changes with the pause, its own words are announced.
@@ -322,6 +323,15 @@ async function followOtherTab({ key, newValue }) {
   live.start();
 }
 
+/** Offers the place that this browser had, unless it was given up, perhaps on another device. */
+async function offerBack() {
+  const { problem } = await call("GET", `${base}/place`);
+  if (problem?.code === "place_left") {
+    kept.remove(`room.${slug}`);
+    showProblem(problem);
+  } else if (own().secret) $("join").textContent = t("lobby.rejoin");
+}
+
 /** Returns a function that shows on a button that a task is being solved. */
 const solving = (button) => (seconds) => busy(button, seconds ? t("lobby.solving", { about: span(seconds) }) : t("lobby.checking"));
 
@@ -361,7 +371,7 @@ const renderParts = wireParts({
     return placeGiven(answer);
   },
 });
-if (!now.place && own().joined) $("join").textContent = t("lobby.rejoin");
+if (!now.place && own().joined) offerBack();
 if (!now.place && !own().commitment && now.room.commitment) remember({ commitment: now.room.commitment });
 // The page's HTML has the words of a place. The script writes them again once it has all texts.
 if (now.place) {

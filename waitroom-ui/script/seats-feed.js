@@ -1,12 +1,14 @@
 // Updates the picture of a show's seats: first a snapshot, then the deltas of the room's socket.
-// While there is no socket, it fetches a snapshot every few seconds. It reports how fresh the
-// picture is.
+// While there is no socket, it fetches a snapshot every few seconds, and the room less often. It
+// reports how fresh the picture is.
 
 import { call } from "./core.js";
 import { decode, Picture, seatState } from "./frames.js";
 import { Live } from "./live.js";
 
 const POLL_S = 4;
+/** How often the room is fetched while there is no socket. */
+const ROOM_MS = 12_000;
 
 /** Fetches a snapshot of a show's seats. The page requests the first one before it has the plan. */
 export const snapshotOf = (show) => call("GET", `/v1/shows/${encodeURIComponent(show)}/seats`, { accept: "application/octet-stream", binary: true });
@@ -14,7 +16,8 @@ export const snapshotOf = (show) => call("GET", `/v1/shows/${encodeURIComponent(
 export class Feed {
   /**
    * `on`: `seats(states, changed)` (changed: seat indices or "all"), `freshness("live" | "polling"
-   * | "offline")`, `line(frame)`, `hold(frame)`, `offer(frame)`. `legs`: `[first, end]`, the legs
+   * | "offline")`, `line(frame)`, `hold(frame)`, `offer(frame)`, `closed(frame)` and `room(room)`,
+   * which gets the room's document from a frame or from an answer. `legs`: `[first, end]`, the legs
    * of a train that the states are for. Without it, the states are for all legs.
    */
   constructor(show, room, seats, on, legs) {
@@ -22,13 +25,15 @@ export class Feed {
     this.seats = seats;
     this.legs = legs;
     this.on = on;
+    this.room = room;
+    this.roomAskedAt = -ROOM_MS;
     this.picture = new Picture();
     this.shown = new Uint8Array(seats);
     this.live = new Live(room, {
       open: (send) => send({ type: "watch", show }),
       binary: (buffer) => this.take(buffer),
       frame: (frame) => on[frame.type]?.(frame),
-      poll: () => this.ask(),
+      poll: () => this.poll(),
       status: (status) => on.freshness((this.status = status)),
     });
   }
@@ -37,6 +42,17 @@ export class Feed {
   async start(first) {
     await this.ask(first);
     this.live.start();
+  }
+
+  poll() {
+    if (performance.now() - this.roomAskedAt >= ROOM_MS) this.askRoom();
+    return this.ask();
+  }
+
+  async askRoom() {
+    this.roomAskedAt = performance.now();
+    const answer = await call("GET", `/v1/rooms/${encodeURIComponent(this.room)}`, { cache: "default" });
+    if (answer.ok) this.on.room(answer.body);
   }
 
   /**

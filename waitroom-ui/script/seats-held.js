@@ -5,12 +5,7 @@ import { $, announce, call, kept, make, put, show, showProblem, t } from "./core
 import { Countdown } from "./countdown.js";
 import { forgetHold, holdKept, Intent, rememberHold } from "./holds.js";
 import { money } from "./money.js";
-
-/**
- * "More time" counts from the moment when it is pressed. So it is offered only in the last seconds,
- * when it adds nearly all of its time.
- */
-const MORE_TIME_S = 120;
+import { MoreTime } from "./more-time.js";
 
 export class HeldBar {
   /**
@@ -24,9 +19,15 @@ export class HeldBar {
     this.hold = null;
     this.change = null;
     this.intent = new Intent();
-    this.clock = new Countdown($("held-clock"), () => this.lapsed(), undefined, (left) => this.offerTime(left));
+    /** Whether a call runs that changes or ends the hold. */
+    this.isBusy = false;
+    this.clock = new Countdown($("held-clock"), () => this.lapsed(), undefined, (left) => this.moreTime.offer(left));
+    this.moreTime = new MoreTime($("extend"), () => this.hold, {
+      extended: (answer) => this.extended(answer),
+      refused: (problem) => this.refused(problem),
+      busy: (isBusy) => (this.isBusy = isBusy),
+    });
     $("release").addEventListener("click", () => this.release());
-    $("extend").addEventListener("click", () => this.extend());
     $("change")?.addEventListener("click", () => this.beginChange());
     $("change-save").addEventListener("click", () => this.saveChange());
     $("change-cancel").addEventListener("click", () => this.endChange());
@@ -63,7 +64,7 @@ export class HeldBar {
     $("held-seats").replaceChildren(...held, ...added);
     put("held-total", money(this.hold.total));
     show($("held-apart"), this.hold.next_to_each_other === false && this.hold.seats.length > 1);
-    show($("extend"), this.hold.extensions_left !== 0);
+    this.moreTime.render();
     show($("change-lead"), changing);
     show($("held-actions"), !changing);
     show($("change-actions"), changing);
@@ -110,22 +111,10 @@ export class HeldBar {
 
   // --- Time and end ---
 
-  /** Offers more time shortly before the deadline. The button has its space from the beginning. */
-  offerTime(left) {
-    const wasOffered = $("extend").dataset.offered === "true";
-    const isOffered = left <= MORE_TIME_S;
-    $("extend").dataset.offered = String(isOffered);
-    if (isOffered && !wasOffered && this.hold.extensions_left !== 0) announce(t("seats.extend_said"), true);
-  }
-
-  async extend() {
-    const answer = await this.working($("extend"), () => this.intent.send("POST", `${this.path()}/extend`, {}));
-    if (!answer.ok) return this.refused(answer.problem);
-    showProblem(null);
-    this.take(answer.body);
+  extended(answer) {
+    this.take(answer);
     // The button is no longer offered, and must not keep the focus.
     $("held-title").focus({ preventScroll: true });
-    announce(t("seats.extended"), true);
   }
 
   async release() {
@@ -197,9 +186,9 @@ export class HeldBar {
   }
 
   async working(button, act) {
-    button.disabled = true;
+    button.disabled = this.isBusy = true;
     const answer = await act();
-    button.disabled = false;
+    button.disabled = this.isBusy = false;
     return answer;
   }
 }

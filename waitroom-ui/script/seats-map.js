@@ -43,7 +43,8 @@ export class LiveSeatMap {
    * `show`: {slug, room, plan, categories, kind, legs, name(g, index)}, where `kind` and
    * `legs` are those of `readGeometry` and `Feed`. `on`: `pick(index)`, `own()` returns the indices
    * of the visitor's seats, `changed(indices)` after each change of states, `counted(free, held,
-   * sold)`, `area()`, and the socket's frames `hold(frame)` and `offer(frame)`.
+   * sold)`, `area()`, the socket's frames `hold(frame)` and `offer(frame)`, and `news`, the
+   * `RoomNews` of the page.
    */
   constructor({ slug, room, plan, categories, kind, legs, name }, on) {
     const g = readGeometry(plan, categories, kind);
@@ -106,6 +107,8 @@ export class LiveSeatMap {
       },
       hold: (frame) => this.on.hold(frame),
       offer: (frame) => this.on.offer(frame),
+      room: (room) => this.on.news.room(room),
+      closed: (frame) => this.on.news.closed(frame),
     };
     return new Feed(slug, room, this.g.count, on, legs);
   }

@@ -16,11 +16,12 @@ export class Picker {
    * the `LiveSeatMap`. A click on `button` holds what is chosen. Only trains have the last two:
    * `stretch` is added to each call, and `actions` returns what may help after a refusal.
    *
-   * `on`: `changed()`, `held(answer)`, `found(labels)`, `wait(wish)` and `full()`. `found` is
-   * called when seats are suggested, and with no labels when none are suggested any more. `wait` is
-   * called when best available found nothing and the visitor wants to wait. `full` is called when
-   * the visitor would have too many seats. It returns the labels of seats that another device of
-   * the visitor holds, or null.
+   * `on`: `changed()`, `held(answer)`, `found(labels)`, `wait(wish)`, `existing()` and `full()`.
+   * `found` is called when seats are suggested, and with no labels when none are suggested any
+   * more. `wait` is called when best available found nothing and the visitor wants to wait.
+   * `existing` is called before each call for a hold, and `full` when the visitor would have too
+   * many seats. Each shows the basket of another device of the visitor, and returns whether there
+   * is one.
    */
   constructor(page, on) {
     this.page = page;
@@ -223,10 +224,12 @@ export class Picker {
     const find = $("best-find");
     if (find) find.disabled = true;
     const { show: slug, title } = this.page.showDocument;
+    const isHeld = await this.on.existing();
     const send = () => this.intent.send("POST", `/v1/shows/${encodeURIComponent(slug)}/holds`, { ...this.page.stretch, ...body });
-    const answer = await atTheDoor(this.page.room, title, send);
+    const answer = isHeld ? null : await atTheDoor(this.page.room, title, send);
     this.busy = false;
     if (find) find.disabled = false;
+    if (isHeld) return this.clear();
     if (answer.ok) {
       showProblem(null);
       this.clear();
@@ -236,8 +239,7 @@ export class Picker {
     else this.dropTaken("all");
     this.on.changed();
     this.render();
-    const held = answer.problem.code === "limit_exceeded" ? await this.on.full?.() : null;
-    if (held) return showProblem({ code: "held_elsewhere", status: 422 }, { seats: held.join(", ") });
+    if (answer.problem.code === "limit_exceeded" && (await this.on.full?.())) return;
     this.refused(answer.problem, (more) => this.ask({ ...body, ...more }));
   }
 

@@ -35,6 +35,7 @@ export class Waiting {
     this.soldOut = false;
     this.full = page.full ?? false;
     this.asked = false;
+    this.isOver = false;
     this.intent = new Intent();
     this.clock = new Countdown($("wait-clock"), () => this.look());
     this.end = new Countdown($("wait-more"), () => this.look(), (time) => t("seats.wait_more", { n: this.waiter?.quantity, time }));
@@ -61,6 +62,12 @@ export class Waiting {
   counted(free, held) {
     this.inBaskets = held;
     this.soldOut = free === 0 && held > 0;
+    this.render();
+  }
+
+  /** Invites nobody any more once no seats can be chosen. */
+  setOver(isOver) {
+    this.isOver = isOver;
     this.render();
   }
 
@@ -128,7 +135,7 @@ export class Waiting {
     const state = this.waiter?.state ?? "none";
     const offer = state === "offered" ? this.waiter.offer : null;
     const isTaken = offer !== null && this.page.heldId() === offer.hold;
-    const invited = state === "none" && !this.page.heldId() && (this.soldOut || this.full || this.asked);
+    const invited = state === "none" && !this.isOver && !this.page.heldId() && (this.soldOut || this.full || this.asked);
     show($("wait"), !isTaken && (state !== "none" || invited));
     $("wait").dataset.state = state;
     $("wait").dataset.missed = String(this.waiter?.missed ?? 0);

@@ -1,16 +1,18 @@
 // The page of a show: connects the map with its list and feed, the choice of seats, the bar of the
 // hold and the waitlist. Each of these has a file of its own.
 
-import { $, announce, data, put, ready, show, t, when } from "./core.js";
+import { $, announce, data, put, ready, show, showProblem, t, when } from "./core.js";
 import { Countdown } from "./countdown.js";
-import { holdElsewhere, holdOf } from "./holds.js";
+import { basketElsewhere, holdElsewhere, holdOf } from "./holds.js";
 import { money } from "./money.js";
+import { RoomNews } from "./room-news.js";
 import { showChoiceTime } from "./seats-clock.js";
 import { SeatFilter } from "./seats-filter.js";
 import { reachWhileScrollable } from "./scrollable.js";
 import { HeldBar } from "./seats-held.js";
 import { LiveSeatMap, loadPlan } from "./seats-map.js";
 import { Picker } from "./seats-pick.js";
+import { SharedBasket } from "./seats-shared.js";
 import { Waiting } from "./seats-wait.js";
 import { seatName } from "./seats-words.js";
 import { skewOf } from "./skew.js";
@@ -50,24 +52,27 @@ function countDown(element, until) {
 class SeatsPage {
   constructor(plan) {
     this.heldOwn = [];
+    this.isSoldOut = $("sold-out")?.hidden === false;
+    this.news = new RoomNews(data.room, () => this.roomChanged());
     this.seats = this.makeSeats(plan);
     this.picker = this.makePicker();
     this.bar = this.makeBar();
     this.waiting = this.makeWaiting();
+    const page = { show: doc.show, room, bar: this.bar, isBusy: () => Boolean(this.picker.busy) };
+    this.shared = new SharedBasket(page, (held) => this.adopt(held));
     new SeatFilter(this.seats.g, (fits) => this.seats.setFilter(fits));
   }
 
   start(snapshot) {
-    show($("pick"), !over);
+    this.showPick();
     for (const part of [$("held-seats"), $("chosen"), document.querySelector(".sheet")]) reachWhileScrollable(part);
     showChoiceTime(data.room, snapshot);
     this.seats.start(snapshot);
     holdOf(doc.show, room).then((held) => {
-      if (held) {
-        show($("pick"), false);
-        this.bar.take(held);
-      }
+      if (held) this.bar.take(held);
+      this.waiting.setOver(over || this.news.isOver);
       this.waiting.start();
+      this.shared.start();
     });
   }
 
@@ -83,6 +88,7 @@ class SeatsPage {
       area: () => $("areas").scrollIntoView({ block: "center" }),
       hold: (frame) => this.bar.signalled(frame),
       offer: (frame) => frame.show === doc.show && this.waiting.look(),
+      news: this.news,
     });
   }
 
@@ -93,7 +99,8 @@ class SeatsPage {
       held: (held) => this.take(held),
       found: (labels) => this.seats.map.setFound(this.seats.indicesOf(labels)),
       wait: (wish) => this.waiting.wish(wish),
-      full: () => this.findElsewhere(),
+      existing: () => this.findElsewhere(basketElsewhere),
+      full: () => this.findElsewhere(holdElsewhere),
     });
   }
 
@@ -101,11 +108,12 @@ class SeatsPage {
     return new HeldBar(doc.show, room, {
       changed: (labels) => {
         this.heldOwn = this.seats.indicesOf(labels);
+        this.showPick();
         this.seats.mark("all");
         this.waiting?.render(); // A visitor with a basket is not invited to the waitlist.
       },
       ended: () => {
-        show($("pick"), !over);
+        this.showPick();
         if (this.waiting.isWaiting()) this.waiting.look();
       },
       // A suggestion would make a new choice of seats instead of changing this hold, so it is left
@@ -126,14 +134,46 @@ class SeatsPage {
   pick(i) {
     const { bar, seats } = this;
     if (bar.change) return seats.isFree(i) || this.heldOwn.includes(i) ? bar.toggle(seats.labelOf(i)) : undefined;
-    if (!bar.hold && !over) this.picker.toggle(i);
+    if (this.mayPick()) this.picker.toggle(i);
   }
 
-  /** Shows the basket that another device of the visitor made. Returns its seats, or null. */
-  async findElsewhere() {
-    const held = await holdElsewhere(doc.show, room);
-    if (held) this.take(held);
-    return held ? held.seats.map(({ label }) => label) : null;
+  /** Returns whether the visitor may choose seats for a new basket. */
+  mayPick() {
+    return !over && !this.bar.hold && !this.isSoldOut && !this.news.isOver;
+  }
+
+  /** Shows the parts that make a new basket, or hides them and ends the choice. */
+  showPick() {
+    const isFocused = $("pick").contains(document.activeElement);
+    show($("pick"), this.mayPick());
+    if (this.mayPick()) return;
+    if (this.picker.total() && !this.picker.busy) this.picker.clear();
+    if (isFocused) $(this.bar.hold ? "held-title" : "main").focus({ preventScroll: true });
+  }
+
+  /**
+   * Finds the basket that another device of the visitor made, shows it and says so. Returns whether
+   * there is one. `find` is `basketElsewhere` or `holdElsewhere`.
+   */
+  async findElsewhere(find) {
+    const held = await find(doc.show, room);
+    if (!held) return false;
+    this.picker.clear();
+    this.take(held);
+    showProblem({ code: "held_elsewhere", status: 422 }, { seats: held.seats.map(({ label }) => label).join(", ") });
+    return true;
+  }
+
+  /** Shows a basket that another device has made, without moving the page. */
+  adopt(held) {
+    this.picker.clear();
+    this.bar.take(held);
+    announce(t("seats.held_elsewhere_said", { n: held.seats.length }), true);
+  }
+
+  roomChanged() {
+    this.showPick();
+    this.waiting.setOver(over || this.news.isOver);
   }
 
   own() {
@@ -143,12 +183,20 @@ class SeatsPage {
   counted(free, held, sold) {
     if (over) return;
     put("counts", t("seats.free_count", { free, held, sold }));
-    show($("sold-out"), free === 0 && held === 0 && sold > 0);
+    this.tellSoldOut(free === 0 && held === 0 && sold > 0);
     this.waiting.counted(free, held);
   }
 
+  /** Says that the last seat was sold, or that seats have come back. */
+  tellSoldOut(isSoldOut) {
+    if (isSoldOut === this.isSoldOut) return;
+    this.isSoldOut = isSoldOut;
+    show($("sold-out"), isSoldOut);
+    this.showPick();
+    announce(isSoldOut ? `${t("seats.sold_out")} ${t("seats.sold_out_more")}` : t("seats.back_said"), true);
+  }
+
   take(held) {
-    show($("pick"), false);
     this.bar.take(held);
     this.seats.map.showSeats(this.heldOwn);
     announce(t("seats.held_said", { n: held.seats.length }), true);

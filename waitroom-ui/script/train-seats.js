@@ -10,8 +10,8 @@ import { Picker } from "./seats-pick.js";
 /**
  * Loads and shows the carriages. Returns null after it has shown why there are none. `page`: {doc,
  * room, lobby, stretch, legs, classes, first, actions}, where `first` is the class whose carriage
- * is shown first. `on`: `held(answer)`, `wait()`, and the socket's frames `hold(frame)` and
- * `offer(frame)`.
+ * is shown first. `on`: `held(answer)`, `wait()`, `existing()`, the socket's frames `hold(frame)`
+ * and `offer(frame)`, and `news`.
  */
 export async function openCarriages(page, on) {
   const loaded = await loadPlan(page.doc.show);
@@ -26,17 +26,19 @@ class Carriages {
   constructor(plan, page, on) {
     this.page = page;
     this.held = [];
+    this.mayPick = true;
     const sections = plan.sections.map((n) => t("train.carriage", { n }));
     const categories = page.classes.map(({ class: key, label, price }) => ({ key, label, price }));
     const of = { slug: page.doc.show, room: page.room?.room ?? "everyday", plan: { ...plan, sections }, categories, kind: "train", legs: page.legs, name: seatName };
     this.seats = new LiveSeatMap(of, {
-      pick: (i) => !this.isHeld && this.picker.toggle(i),
+      pick: (i) => this.mayPick && this.picker.toggle(i),
       own: () => new Set([...this.held, ...this.picker.chosen]),
       changed: (changed) => this.picker.dropTaken(changed),
       counted: (free, held, sold) => this.counted(free, held, sold),
       area: () => {},
       hold: on.hold,
       offer: on.offer,
+      news: on.news,
     });
     const picks = { seats: this.seats, showDocument: page.doc, room: page.room, lobby: page.lobby, button: $("hold-own"), stretch: page.stretch, actions: page.actions };
     this.picker = new Picker(picks, {
@@ -44,6 +46,7 @@ class Carriages {
       held: on.held,
       found: (labels) => this.seats.map.setFound(this.seats.indicesOf(labels)),
       wait: on.wait,
+      existing: on.existing,
     });
     this.buttons = this.seats.g.sections.map((section, k) => this.button(section, k));
     $("carriages").replaceChildren(...this.buttons.map(({ button }) => make("li", {}, button)));
@@ -61,11 +64,16 @@ class Carriages {
     this.seats.map.showSection(k);
   }
 
-  /** Shows the seats in the visitor's basket. Without any, the visitor may choose seats. */
-  setHeld(labels) {
+  /**
+   * Shows the seats in the visitor's basket. Without any, the visitor may choose seats, unless the
+   * sale is over.
+   */
+  setHeld(labels, isOver) {
     this.held = this.seats.indicesOf(labels);
     this.isHeld = labels.length > 0;
-    for (const id of ["own-lead", "own-chosen", "own-list"]) show($(id), !this.isHeld);
+    this.mayPick = !this.isHeld && !isOver;
+    if (!this.mayPick && this.picker.total() && !this.picker.busy) this.picker.clear();
+    for (const id of ["own-lead", "own-chosen", "own-list"]) show($(id), this.mayPick);
     put("own-title", t(this.isHeld ? "train.own_held" : "train.own_title"));
     this.seats.mark("all");
     if (this.isHeld) this.seats.map.showSeats(this.held);

@@ -4,11 +4,13 @@
 
 import { $, announce, data, mayPass, put, ready, show, showProblem, t } from "./core.js";
 import { AT_THE_DOOR, atTheDoor } from "./entry.js";
-import { holdOf, Intent, labelsOf } from "./holds.js";
+import { basketElsewhere, holdOf, Intent, labelsOf } from "./holds.js";
 import { journeyWords } from "./journey.js";
 import { Live } from "./live.js";
+import { RoomNews } from "./room-news.js";
 import { reachWhileScrollable } from "./scrollable.js";
 import { HeldBar } from "./seats-held.js";
+import { SharedBasket } from "./seats-shared.js";
 import { Waiting } from "./seats-wait.js";
 
 const { show: doc, room, from, to, departs } = data;
@@ -19,9 +21,7 @@ const form = $("train-form");
 const intent = new Intent();
 const bar = new HeldBar(doc.show, room?.room, {
   changed(labels) {
-    show(form, !bar.hold);
-    show($("stretch"), !bar.hold);
-    showOwn(labels);
+    showChoice(labels);
     show($("held-journey"), Boolean(bar.hold?.journey));
     if (bar.hold?.journey) put("held-journey", journeyWords(bar.hold.journey));
   },
@@ -52,17 +52,33 @@ const waiting = new Waiting(
     waits: (whether) => (whether ? live.start() : live.stop()),
   },
 );
+const news = new RoomNews(room, () => {
+  showChoice(bar.labels());
+  waiting.setOver(news.isOver);
+});
 // While the visitor waits, the room's socket reports an offer at once, and shows the server that
 // the visitor is present even if the page is in the background.
-const live = new Live(room?.room ?? "everyday", { frame: (frame) => frame.type === "offer" && frame.show === doc.show && waiting.look() });
+const live = new Live(room?.room ?? "everyday", { frame: (frame) => frames[frame.type]?.(frame) });
+const frames = {
+  offer: (frame) => frame.show === doc.show && waiting.look(),
+  room: (frame) => news.room(frame),
+  closed: (frame) => news.closed(frame),
+};
 
 /** The carriages in which a traveller picks seats, once they are opened. */
 let ownSeats = null;
 
-/** Shows held seats in the carriages. While seats are held, no others can be chosen. */
+/** Shows the parts that make a new basket. While seats are held, no others can be chosen. */
+function showChoice(labels) {
+  show(form, !bar.hold && !news.isOver);
+  show($("stretch"), !bar.hold);
+  showOwn(labels);
+}
+
+/** Shows held seats in the carriages. */
 function showOwn(labels) {
-  show($("own"), !bar.hold || ownSeats !== null);
-  ownSeats?.setHeld(labels);
+  show($("own"), (!bar.hold && !news.isOver) || ownSeats !== null);
+  ownSeats?.setHeld(labels, news.isOver);
 }
 
 async function openOwn() {
@@ -76,8 +92,10 @@ async function openOwn() {
   ownSeats = await openCarriages(page, {
     held: (held) => taken(held),
     wait: () => wish(),
+    existing: showElsewhere,
     hold: (frame) => bar.signalled(frame),
     offer: (frame) => frame.show === doc.show && waiting.look(),
+    news,
   });
   showOwn(bar.labels());
   $("map").focus({ preventScroll: true });
@@ -91,6 +109,9 @@ function wish(kind = firstShort) {
   waiting.wish({ quantity: Math.max(1, Math.floor(Number($("travellers").value)) || 1), category: kind });
 }
 
+/** Whether a call runs that holds the seats that the form asks for. */
+let isHolding = false;
+
 /**
  * Holds the seats that the form asks for. `again` is true if the traveller wants more seats on a
  * journey that the traveller has already ordered.
@@ -103,12 +124,15 @@ async function hold(event, again = false) {
   if (!valid) return $("travellers").focus();
   const kind = form.querySelector("input[name=class]:checked")?.value;
   if (!kind) return wish();
-  $("hold").disabled = true;
+  isHolding = $("hold").disabled = true;
   put("hold", t("seats.holding"));
+  const isHeld = await showElsewhere();
   const ask = { ...stretch, best: { quantity, class: kind }, ...(again ? { again } : {}) };
-  const answer = await atTheDoor(room, doc.title, () => intent.send("POST", `/v1/shows/${encodeURIComponent(doc.show)}/holds`, ask));
-  $("hold").disabled = false;
+  const send = () => intent.send("POST", `/v1/shows/${encodeURIComponent(doc.show)}/holds`, ask);
+  const answer = isHeld ? null : await atTheDoor(room, doc.title, send);
+  isHolding = $("hold").disabled = false;
   put("hold", t("train.hold"));
+  if (isHeld) return;
   if (!answer.ok) return refused(answer.problem, again);
   showProblem(null);
   taken(answer.body);
@@ -120,6 +144,27 @@ function taken(held) {
   announce(t("seats.held_said", { n: held.seats.length }), true);
   $("held-title").focus({ preventScroll: true });
   $("held").scrollIntoView({ block: "nearest" });
+}
+
+/**
+ * Finds the basket that another device of the visitor made, shows it and says so. Returns whether
+ * there is one.
+ */
+async function showElsewhere() {
+  const held = await basketElsewhere(doc.show, room?.room);
+  if (!held) return false;
+  taken(held);
+  showProblem({ code: "held_elsewhere", status: 422 }, { seats: held.seats.map(({ label }) => label).join(", ") });
+  return true;
+}
+
+/** Shows a basket that another device has made, without moving the page. */
+function adopt(held) {
+  const isFocused = form?.contains(document.activeElement);
+  bar.take(held);
+  if (isFocused) $("held-title").focus({ preventScroll: true });
+  waiting.render();
+  announce(t("seats.held_elsewhere_said", { n: held.seats.length }), true);
 }
 
 /**
@@ -152,7 +197,11 @@ function lookAgain() {
   location.assign(again);
 }
 
+const isBusy = () => isHolding || Boolean(ownSeats?.picker.busy);
+const shared = new SharedBasket({ show: doc.show, room: room?.room, bar, isBusy }, adopt);
+
 ready();
+showChoice([]);
 reachWhileScrollable($("held-seats"));
 form?.addEventListener("submit", hold);
 $("own-open")?.addEventListener("click", openOwn);
@@ -161,6 +210,7 @@ $("wait-open")?.addEventListener("click", () => wish());
 $("wait-category").value = firstShort ?? "";
 holdOf(doc.show, room?.room).then((held) => {
   if (held) bar.take(held);
-  waiting.render();
+  waiting.setOver(news.isOver);
   waiting.start();
+  shared.start();
 });

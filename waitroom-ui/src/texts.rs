@@ -38,7 +38,7 @@ const FIRST_PROBLEMS: [&str; 6] = [
 
 /// The texts of the lobby that no script uses before the visitor has a place. Where the page shows
 /// such a text, its HTML already contains the text.
-const LATER_IN_LOBBY: [&str; 55] = [
+const LATER_IN_LOBBY: [&str; 56] = [
     "ahead",
     "calendar",
     "check",
@@ -63,6 +63,7 @@ const LATER_IN_LOBBY: [&str; 55] = [
     "left",
     "message",
     "move",
+    "none_left",
     "number",
     "odds",
     "odds_words",

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { aheadOf, lobbyState, roomFetchMs } from "../script/lobby-state.js";
+import { aheadOf, isNoneLeft, lobbyState, roomFetchMs } from "../script/lobby-state.js";
 import { basketWords, countdownParts, countdownTarget, newlyGone, oddsWords, placesGiven, waitLeft, withSeatsLeft } from "../script/lobby-words.js";
 import { backoffMs, closeWaitMs } from "../script/live.js";
 
@@ -13,6 +13,12 @@ const table = JSON.parse(readFileSync(join(import.meta.dirname, "lobby-cases.jso
 
 test("the script chooses the state that the page shows for every phase and place", () => {
   for (const { room, place, state } of table.cases) assert.equal(lobbyState(room, place, Date.parse(table.now)), state, JSON.stringify({ room, place }));
+});
+
+test("a visitor who may go in or is in is told that no seats are left, and only then", () => {
+  const told = (phase) => ["waiting_sold_out", "called", "called_late", "called_paused", "admitted", "done"].filter((state) => isNoneLeft({ phase }, state));
+  assert.deepEqual(told("sold_out"), ["called", "called_late", "admitted"]);
+  assert.deepEqual(told("selling"), []);
 });
 
 test("the count of people ahead is never negative, and null without a rank", () => {

@@ -227,6 +227,31 @@ fn the_lobby_page_shows_the_same_state_as_its_script() {
 }
 
 #[test]
+fn a_visitor_who_may_go_in_reads_that_no_seats_are_left_and_the_seats_page_that_the_room_closed() {
+    let words = language_texts("en")["lobby"]["none_left"]
+        .as_str()
+        .expect("words")
+        .to_owned();
+    for (state, phase, is_told) in [
+        ("called", "sold_out", true),
+        ("admitted", "sold_out", true),
+        ("waiting", "sold_out", false),
+        ("called", "selling", false),
+    ] {
+        let shown = lobby(&room(phase, false), &place(state, Some(3)));
+        assert_eq!(shown.contains(&words), is_told, "{state} {phase}");
+    }
+    for (phase, is_hidden) in [("closed", false), ("selling", true)] {
+        let show = json!({"show": "night-1", "title": "Night one", "starts_at": "2027-06-01T20:00:00+02:00", "categories": [], "limits": {}, "hold_s": 600});
+        let context = json!({"test": false, "show": show, "room": room(phase, false)});
+        let shown = render_page("seats", &context).expect("it renders");
+        let closed = between(&shown, "<p id=\"room-closed\"", ">");
+        assert_eq!(closed.contains("hidden"), is_hidden, "{phase}");
+        assert_eq!(shown.contains("id=\"plain-form\""), is_hidden, "{phase}");
+    }
+}
+
+#[test]
 fn a_closed_room_offers_no_seats_and_a_room_that_was_always_open_has_no_dates() {
     let seats = |page: &str| between(page, "<dd id=\"seats-left\">", "<").to_owned();
     let mut room = room("selling", false);

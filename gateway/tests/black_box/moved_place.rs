@@ -1,6 +1,8 @@
 //! Tests in two browsers that a place that a code brought to another device is whole there: the
 //! turn, the pass, the basket and the order. The first device says that there is another one.
 
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 
 use crate::harness::{Browser, Promoter, Server};
@@ -32,10 +34,7 @@ async fn join(browser: &Browser, server: &Server) {
 
 /// Goes from the lobby to the seats and holds the two best ones.
 async fn hold_two(browser: &Browser) {
-    browser.click("#go-seats a").await;
-    browser
-        .until::<bool>("window.fairgate?.stateOf('A-1') !== undefined")
-        .await;
+    open_seats(browser).await;
     browser.click("#best-find").await;
     browser
         .until::<bool>("!document.querySelector('#held').hidden")
@@ -60,6 +59,27 @@ async fn buy(browser: &Browser) {
     browser
         .until::<bool>("document.querySelectorAll('#tickets svg').length === 2")
         .await;
+}
+
+/// Opens the page of the seats from the lobby.
+async fn open_seats(browser: &Browser) {
+    browser.click("#go-seats a").await;
+    browser
+        .until::<bool>("window.fairgate?.stateOf('A-1') !== undefined")
+        .await;
+}
+
+/// Whether the page shows a basket of two seats.
+const HOLDS_TWO: &str = "!document.querySelector('#held').hidden && document.querySelectorAll('#held-seats li').length === 2";
+
+/// How soon an open page knows what the other device did.
+const KNOWN_WITHIN: Duration = Duration::from_secs(8);
+
+/// Waits until an expression is true in the page of the other device, which must be soon.
+async fn known_soon(browser: &Browser, expression: &str) {
+    let done = Instant::now();
+    browser.until::<bool>(expression).await;
+    assert!(done.elapsed() < KNOWN_WITHIN, "{:?}", done.elapsed());
 }
 
 async fn two_browsers() -> Option<(Browser, Browser)> {
@@ -184,6 +204,94 @@ async fn a_place_that_moves_with_an_order_opens_the_order_there() {
     phone
         .until::<bool>("document.querySelectorAll('#tickets svg').length === 2")
         .await;
+    ana.close("Ana").await;
+    phone.close("the phone").await;
+}
+
+/// Puts a place that is in on two devices.
+async fn both_in(ana: &Browser, phone: &Browser, server: &Server) {
+    let promoter = Promoter::of(server);
+    promoter.on_sale("4x10", json!({}), json!({})).await;
+    join(ana, server).await;
+    move_place(ana, phone).await;
+    promoter.draw("sale").await;
+    ana.click("#turn").await;
+    ana.until::<bool>(&state("admitted")).await;
+    phone.until::<bool>(&state("admitted")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_seats_page_follows_the_basket_of_the_other_device() {
+    let Some((ana, phone)) = two_browsers().await else {
+        return;
+    };
+    let server = Server::start().await;
+    both_in(&ana, &phone, &server).await;
+    open_seats(&phone).await;
+    hold_two(&ana).await;
+    known_soon(&phone, HOLDS_TWO).await;
+    phone
+        .until::<bool>("document.querySelector('#say').textContent.includes('You already hold 2 seats') && document.querySelector('#pick').hidden")
+        .await;
+    phone.picture("seats-basket-appeared").await;
+    phone.click("#release").await;
+    known_soon(&ana, "document.querySelector('#held').hidden && document.querySelector('#problem').dataset.code === 'hold_released'").await;
+    ana.until::<bool>("!document.querySelector('#pick').hidden")
+        .await;
+    ana.close("Ana").await;
+    phone.close("the phone").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_place_has_one_basket_even_if_the_second_device_asks_at_once() {
+    let Some((ana, phone)) = two_browsers().await else {
+        return;
+    };
+    let server = Server::start().await;
+    both_in(&ana, &phone, &server).await;
+    open_seats(&phone).await;
+    // The phone's page does not ask by itself, as right before the next time that it asks.
+    phone
+        .run("Object.defineProperty(document, 'visibilityState', { get: () => 'hidden' }); undefined")
+        .await;
+    hold_two(&ana).await;
+    phone.click("#best-find").await;
+    phone
+        .until::<bool>(&format!(
+            "{HOLDS_TWO} && document.querySelector('#problem').dataset.code === 'held_elsewhere'"
+        ))
+        .await;
+    let counts: String = phone
+        .until("document.querySelector('#counts').textContent.includes('2 in baskets') && document.querySelector('#counts').textContent")
+        .await;
+    assert!(counts.contains("38 free"), "{counts}");
+    ana.close("Ana").await;
+    phone.close("the phone").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_place_that_was_given_up_on_one_device_is_not_offered_again_on_the_other() {
+    let Some((ana, phone)) = two_browsers().await else {
+        return;
+    };
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    promoter.on_sale("4x10", json!({}), json!({})).await;
+    join(&ana, &server).await;
+    move_place(&ana, &phone).await;
+    // An open lobby would learn of the end by its socket.
+    ana.go(&server.at("/")).await;
+    phone.click("#leave-box summary").await;
+    phone.click("#leave").await;
+    phone.until::<bool>(&state("join_prequeue")).await;
+    ana.go(&server.at("/r/sale")).await;
+    ana.until::<bool>("document.querySelector('#problem').dataset.code === 'place_left'")
+        .await;
+    let join: String = ana
+        .until("document.querySelector('#join').textContent.trim()")
+        .await;
+    assert_eq!(join, "Join");
+    ana.picture("lobby-given-up-elsewhere").await;
     ana.close("Ana").await;
     phone.close("the phone").await;
 }

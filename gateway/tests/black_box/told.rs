@@ -1,6 +1,8 @@
 //! Tests what visitors are told without asking: a lost seat, a sold-out show, the end of the call,
 //! more time, and what screen readers announce.
 
+use std::time::Instant;
+
 use serde_json::{Value, json};
 
 use crate::harness::{Browser, Promoter, Server, TestShop, Visitor, until};
@@ -8,7 +10,7 @@ use crate::harness::{Browser, Promoter, Server, TestShop, Visitor, until};
 /// Records each announcement, and when an element was shown or changed.
 const WATCH: &str = "window.said = []; window.shownAt = {};
     new MutationObserver(() => said.push({ at: performance.now(), text: document.querySelector('#say').textContent })).observe(document.querySelector('#say'), { childList: true, subtree: true });
-    for (const id of ['rank', 'message', 'place', 'lost']) {
+    for (const id of ['rank', 'message', 'place', 'lost', 'room-closed']) {
         const part = document.getElementById(id);
         if (part) new MutationObserver(() => { shownAt[id] = performance.now(); }).observe(part, { attributes: true, childList: true, subtree: true, characterData: true });
     }
@@ -155,6 +157,8 @@ async fn the_seats_page_of_a_sold_out_show_says_so_with_and_without_scripts() {
     server.pay(&order, "approve").await.is(200);
     server.order_in(&order, "ticketed").await;
     ana.until::<bool>(told).await;
+    ana.until::<bool>("document.querySelector('#pick').hidden && document.querySelector('#say').textContent.includes('This show is sold out.')")
+        .await;
     ana.picture("seats-sold-out").await;
     until("the page without scripts says so", async || {
         let page = server.get("/s/night").await.text();
@@ -225,5 +229,126 @@ async fn more_time_is_offered_in_the_last_two_minutes_only() {
         .until("document.querySelector('#held-clock').textContent")
         .await;
     assert!(clock.contains("2:0"), "{clock}");
+    ana.close("Ana").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_and_the_end_of_the_room_are_told_to_those_who_choose_seats() {
+    let Some(ana) = Browser::open().await else {
+        return;
+    };
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    promoter.on_sale("4x10", json!({}), json!({})).await;
+    admit(&ana, &server, &promoter).await;
+    open_seats(&ana, &server).await;
+    ana.run(WATCH).await;
+    let news = json!({"message": "The doors open at seven.", "paused": true});
+    promoter.patch("rooms/sale", &news).await.is(200);
+    said_soon(&ana, "The doors open at seven.", "message").await;
+    // A pause stops those who are not in yet. Who is in goes on choosing.
+    ana.until::<bool>(
+        "!document.querySelector('#message').hidden && !document.querySelector('#pick').hidden",
+    )
+    .await;
+    promoter.post("rooms/sale/close").await.is(200);
+    let closed = Instant::now();
+    ana.until::<bool>(
+        "!document.querySelector('#room-closed').hidden && document.querySelector('#pick').hidden",
+    )
+    .await;
+    assert!(closed.elapsed().as_secs() < 3, "{:?}", closed.elapsed());
+    said_soon(&ana, "This on-sale is over", "room-closed").await;
+    ana.picture("seats-room-closed").await;
+    // A page that is opened later says the same.
+    ana.go(&server.at("/s/night")).await;
+    ana.until::<bool>("window.fairgate && !document.querySelector('#room-closed').hidden && document.querySelector('#pick').hidden")
+        .await;
+    ana.close("Ana").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_basket_of_a_room_that_closes_is_ordered_and_paid() {
+    let Some(ana) = Browser::open().await else {
+        return;
+    };
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    promoter.on_sale("4x10", json!({}), json!({})).await;
+    admit(&ana, &server, &promoter).await;
+    open_seats(&ana, &server).await;
+    ana.click("#best-find").await;
+    ana.until::<bool>("!document.querySelector('#held').hidden")
+        .await;
+    promoter.post("rooms/sale/close").await.is(200);
+    ana.until::<bool>(
+        "!document.querySelector('#room-closed').hidden && !document.querySelector('#held').hidden",
+    )
+    .await;
+    ana.click("#to-checkout").await;
+    ana.until::<bool>("document.querySelector('#total').textContent !== ''")
+        .await;
+    ana.fill("#buyer-name", "Ana Fan").await;
+    ana.fill("#buyer-email", "ana@example.org").await;
+    ana.click("#pay").await;
+    ana.until::<bool>(
+        "document.querySelector('#approve') && !document.querySelector('#sandbox').hidden",
+    )
+    .await;
+    ana.close("Ana").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_visitor_who_may_go_in_is_told_that_no_seats_are_left() {
+    let Some(ana) = Browser::open().await else {
+        return;
+    };
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    promoter.on_sale("1x2", json!({}), json!({})).await;
+    ana.go(&server.at("/r/sale")).await;
+    ana.click("#join").await;
+    ana.until::<bool>(&state("waiting_prequeue")).await;
+    promoter.draw("sale").await;
+    ana.until::<bool>(&state("called")).await;
+    let ben = Visitor::admitted(&server, "sale").await;
+    let order = order(&server, &ben, &["A-1", "A-2"]).await;
+    server.pay(&order, "approve").await.is(200);
+    promoter.phase("sale", "sold_out").await;
+    ana.until::<bool>("!document.querySelector('#baskets').hidden && document.querySelector('#baskets').textContent.startsWith('No seats are left')")
+        .await;
+    ana.until::<bool>(
+        "document.querySelector('#say').textContent.includes('No seats are left at the moment')",
+    )
+    .await;
+    ana.picture("lobby-called-sold-out").await;
+    ana.close("Ana").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn more_time_is_offered_in_the_checkout_too() {
+    let Some(ana) = Browser::open().await else {
+        return;
+    };
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    let show = json!({"hold_s": 100, "extensions": 1});
+    promoter.on_sale("4x10", show, json!({})).await;
+    admit(&ana, &server, &promoter).await;
+    open_seats(&ana, &server).await;
+    ana.click("#best-find").await;
+    ana.until::<bool>("!document.querySelector('#held').hidden")
+        .await;
+    ana.click("#to-checkout").await;
+    ana.until::<bool>(
+        "getComputedStyle(document.querySelector('#extend')).visibility === 'visible'",
+    )
+    .await;
+    ana.until::<bool>("!document.querySelector('#basket').hidden && /1:[0-2]/.test(document.querySelector('#clock').textContent)")
+        .await;
+    ana.click("#extend").await;
+    ana.until::<bool>("document.querySelector('#extend').hidden && /1:[34]/.test(document.querySelector('#clock').textContent)")
+        .await;
+    ana.picture("15-checkout-more-time").await;
     ana.close("Ana").await;
 }

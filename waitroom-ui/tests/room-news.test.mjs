@@ -1,0 +1,55 @@
+// What a page with seats says about its room: script/room-news.js.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+const elements = new Map();
+const element = () => {
+  const span = { textContent: "" };
+  return { hidden: true, textContent: "", dataset: {}, childElementCount: 0, said: [], append(one) { this.said.push(one); }, querySelector: () => span, setAttribute() {}, removeAttribute() {}, replaceChildren() {}, focus() {}, scrollIntoView() {} };
+};
+Object.assign(globalThis, {
+  document: {
+    documentElement: { classList: { add() {} }, lang: "en" },
+    getElementById: (id) => elements.get(id) ?? elements.set(id, element()).get(id),
+    createElement: element,
+  },
+  matchMedia: () => ({ matches: true }),
+});
+globalThis.navigator ??= {};
+const { RoomNews } = await import("../script/room-news.js");
+
+const at = (id) => document.getElementById(id);
+
+/** Runs a test with the news of an open room. `changes` are the values of `isOver` that were told. */
+function withNews(name, run) {
+  test(name, () => {
+    elements.clear();
+    const changes = [];
+    const news = new RoomNews({ phase: "selling", message: "" }, () => changes.push(news.isOver));
+    run(news, changes);
+  });
+}
+
+withNews("a room that closes is said once, and may open again", (news, changes) => {
+  for (const phase of ["sold_out", "closed", "closed"]) news.room({ phase });
+  assert.deepEqual([changes, at("room-closed").hidden, at("say").said.length], [[true], false, 1]);
+  news.room({ phase: "selling" });
+  assert.deepEqual([changes, at("room-closed").hidden], [[true, false], true]);
+});
+
+withNews("a pause changes nothing, and a message is shown and said", (news, changes) => {
+  news.room({ phase: "selling", paused: true, message: "Doors open late." });
+  news.room({ phase: "selling", paused: true, message: "Doors open late." });
+  assert.deepEqual([changes, at("message").hidden, at("message").querySelector("span").textContent, at("say").said.length], [[], false, "Doors open late.", 1]);
+  news.room({ phase: "selling", message: "" });
+  assert.equal(at("message").hidden, true);
+});
+
+withNews("a place that the promoter ended stays ended, and a sell-out ends nothing", (news, changes) => {
+  news.closed({ reason: "sold_out" });
+  assert.equal(news.isOver, false);
+  news.closed({ reason: "revoked", note: "resold" });
+  news.room({ phase: "selling" });
+  assert.deepEqual([changes, news.isOver, at("problem").dataset.code], [[true], true, "revoked"]);
+});

@@ -139,8 +139,13 @@ export class Picker {
     if (taken.length || this.g.areas.length) this.render();
   }
 
+  /** Returns the chosen seats among the changed ones that are no longer free. */
+  takenAmong(changed) {
+    return [...this.chosen].filter((i) => (changed === "all" || changed.includes(i)) && this.state(i) !== FREE);
+  }
+
   removeTaken(changed) {
-    const taken = [...this.chosen].filter((i) => (changed === "all" || changed.includes(i)) && this.state(i) !== FREE);
+    const taken = this.takenAmong(changed);
     for (const i of taken) this.chosen.delete(i);
     return taken;
   }

@@ -45,6 +45,15 @@ export class SharedBasket {
     if (news.found && !bar.hold) this.found(rememberHold(show, room, news.found));
   }
 
+  /**
+   * Drops the chosen seats that are no longer free. If the other device took them for this visitor,
+   * the page shows its basket instead of saying that somebody else took them.
+   */
+  async dropTaken(picker, changed) {
+    if (isShared(this.page.room) && picker.takenAmong(changed).length) await this.look();
+    picker.dropTaken(changed);
+  }
+
   takeChanged(hold) {
     const { show, room, bar } = this.page;
     bar.take(rememberHold(show, room, hold));

@@ -83,7 +83,7 @@ class SeatsPage {
     return new LiveSeatMap(of, {
       pick: (i) => this.pick(i),
       own: () => this.own(),
-      changed: (changed) => this.picker.dropTaken(changed),
+      changed: (changed) => this.shared.dropTaken(this.picker, changed),
       counted: (free, held, sold) => this.counted(free, held, sold),
       area: () => $("areas").scrollIntoView({ block: "center" }),
       hold: (frame) => this.bar.signalled(frame),

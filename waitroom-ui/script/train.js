@@ -93,6 +93,7 @@ async function openOwn() {
     held: (held) => taken(held),
     wait: () => wish(),
     existing: showElsewhere,
+    dropTaken: (picker, changed) => shared.dropTaken(picker, changed),
     hold: (frame) => bar.signalled(frame),
     offer: (frame) => frame.show === doc.show && waiting.look(),
     news,

@@ -112,3 +112,15 @@ test("what this page did meanwhile is not undone by an older answer", async () =
   await looking;
   assert.deepEqual(mine.told, []);
 });
+
+test("seats that the other device took for this visitor are not said to be lost", async () => {
+  answers = { [LIST]: [200, { holds: [basket("h1", ["A-1"])], orders: [] }] };
+  const picker = (told) => ({ takenAmong: () => ["A-1"], dropTaken: () => told.push("dropped") });
+  const two = page(null);
+  await two.shared.dropTaken(picker(two.told), "all");
+  assert.deepEqual(two.told, ["found h1", "dropped"], "the page clears the choice when it shows the basket");
+  const one = page(null, { isShared: false });
+  const dropping = one.shared.dropTaken(picker(one.told), "all");
+  assert.deepEqual(one.told, ["dropped"], "with one device nothing is asked");
+  await dropping;
+});

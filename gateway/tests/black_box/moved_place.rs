@@ -228,8 +228,15 @@ async fn an_open_seats_page_follows_the_basket_of_the_other_device() {
     let server = Server::start().await;
     both_in(&ana, &phone, &server).await;
     open_seats(&phone).await;
+    // The phone has chosen seats, which Ana's basket may take.
+    phone.click("#seat-list summary").await;
+    phone.click("#seat-list input[data-seat='A-5']").await;
     hold_two(&ana).await;
     known_soon(&phone, HOLDS_TWO).await;
+    let said: String = phone
+        .until("document.querySelector('#say').textContent")
+        .await;
+    assert!(!said.contains("taken by somebody else"), "{said}");
     phone
         .until::<bool>("document.querySelector('#say').textContent.includes('You already hold 2 seats') && document.querySelector('#pick').hidden")
         .await;

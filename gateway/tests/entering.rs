@@ -4,7 +4,7 @@
 mod support;
 
 use fairgate_base::clock::Clock;
-use fairgate_pass::Holder;
+use fairgate_pass::{Holder, LEEWAY_S};
 use fairgate_rules::room_document::{RoomDocument, RoomDocumentInput};
 use gateway::ledger::RoomAuditEntry;
 use gateway::line::claim::{ClaimedPass, PassClaimRefusal, claim_pass};
@@ -17,6 +17,8 @@ use support::node::Node;
 
 /// How long a pass of the room lives, milliseconds.
 const PASS_MS: i64 = 10_000;
+/// After this time nobody takes such a pass any more, milliseconds.
+const PASS_TAKEN_MS: i64 = PASS_MS + LEEWAY_S * 1_000;
 /// How long a called visitor is expected to claim, milliseconds.
 const CLAIM_MS: i64 = 120_000;
 /// How many seats are free.
@@ -119,7 +121,7 @@ async fn is_kept_for_silent_people(one: &Site) {
             for of in 0..2 {
                 one.claims(of).await.expect("a pass");
             }
-            one.clock.advance_ms(PASS_MS);
+            one.clock.advance_ms(PASS_TAKEN_MS);
             one.tick().await;
         }
     }

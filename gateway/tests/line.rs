@@ -3,9 +3,11 @@
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
 use fairgate_databases::{Installation, SqliteDatabase};
 use fairgate_pass::Digest;
+use fairgate_servers::actors::until;
 use gateway::ledger::{RoomAuditEntry, RoomLedger};
 use serde_json::{Value, json};
 
@@ -721,31 +723,37 @@ async fn of_forty_claims_at_once_only_as_many_get_a_pass_as_max_inside_allows() 
 }
 
 #[tokio::test]
-async fn a_visitor_who_leaves_the_place_with_a_valid_pass_still_counts_as_inside() {
+async fn a_visitor_who_left_with_a_pass_fills_the_entry_until_no_node_takes_the_pass() {
     let data = tempfile::tempdir().expect("a folder");
-    let mut gateway = Gateway::start(data.path()).await;
-    patch(&gateway, "everyday", json!({"max_inside": 1})).await;
-    let claim = async |gateway: &Gateway| {
-        let (place, _) = gateway.newcomer("everyday").await;
-        let answer = gateway
-            .call("POST", "/v1/rooms/everyday/pass", Some(&place), None)
-            .await;
-        gateway
-            .call("DELETE", "/v1/rooms/everyday/place", Some(&place), None)
-            .await;
-        answer
-    };
-    let first = claim(&gateway).await;
-    assert_eq!(first.status, 201);
-    assert_eq!(claim(&gateway).await.refusal(), (409, "not_called".into()));
-    gateway.stop().await;
     let gateway = Gateway::start(data.path()).await;
-    assert_eq!(claim(&gateway).await.refusal(), (409, "not_called".into()));
+    patch(&gateway, "everyday", json!({"max_inside": 1})).await;
+    let (leaver, _) = gateway.newcomer("everyday").await;
+    let (next, _) = gateway.newcomer("everyday").await;
+    let claim = async |place: &str| {
+        let path = "/v1/rooms/everyday/pass";
+        gateway.call("POST", path, Some(place), None).await
+    };
+    let first = claim(&leaver).await;
+    assert_eq!(first.status, 201);
+    assert_eq!(claim(&next).await.refusal(), (409, "not_called".into()));
+    let path = "/v1/rooms/everyday/place";
+    let left = gateway.call("DELETE", path, Some(&leaver), None).await;
+    assert_eq!(left.status, 204);
+    let left_at = Instant::now();
+    assert_eq!(claim(&next).await.refusal(), (409, "not_called".into()));
     let pass = first.json()["pass"].as_str().expect("a pass").to_owned();
     let verified = gateway
         .call("GET", "/v1/verify?room=everyday", Some(&pass), None)
         .await;
     assert_eq!(verified.status, 401, "the pass opens nothing new");
+    until("the next visitor enters", async || {
+        let answer = claim(&next).await;
+        (answer.status == 201).then_some(())
+    })
+    .await;
+    // Every node knows within two seconds that the pass is stopped.
+    let waited = left_at.elapsed();
+    assert!(waited >= Duration::from_secs(2), "after {waited:?}");
 }
 
 #[tokio::test]

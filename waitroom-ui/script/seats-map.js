@@ -107,7 +107,7 @@ export class LiveSeatMap {
       },
       hold: (frame) => this.on.hold(frame),
       offer: (frame) => this.on.offer(frame),
-      room: (room) => this.on.news.room(room),
+      room: (document) => this.on.news.room(document),
       closed: (frame) => this.on.news.closed(frame),
     };
     return new Feed(slug, room, this.g.count, on, legs);

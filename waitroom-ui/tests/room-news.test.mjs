@@ -21,7 +21,7 @@ const { RoomNews } = await import("../script/room-news.js");
 
 const at = (id) => document.getElementById(id);
 
-/** Runs a test with the news of an open room. `changes` are the values of `isOver` that were told. */
+/** Runs a test with the news of an open room. `changes` has what was told of `isOver`. */
 function withNews(name, run) {
   test(name, () => {
     elements.clear();

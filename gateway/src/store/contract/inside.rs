@@ -139,8 +139,8 @@ pub(super) async fn written_claims_count_as_inside_until_their_passes_run_out_or
         claim_each(store, 4..20, 2000, 100).await.is_empty(),
         "numbers 1, 2 and 3 are inside"
     );
-    // Number 1's pass ran out at 50 s, and is taken for a while longer. The visitors who were called
-    // have been silent for so long that their window has ended, and they all come at once.
+    // Number 1's pass ran out at 50 s, and is taken for a while longer. The visitors who were
+    // called have been silent for so long that their window has ended, and they all come at once.
     let free_from = 50_000 + LEEWAY_S * 1000;
     figures(store, free_from, &[]).await;
     let latecomers = Claimant {

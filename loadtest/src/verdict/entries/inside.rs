@@ -138,8 +138,8 @@ impl VisitEnd {
 
 /// Returns when each visitor left, was revoked or bought.
 ///
-/// A pass of a place that was left or revoked takes nothing new, and soon no entry of the room. What
-/// was begun with it can be paid.
+/// A pass of a place that was left or revoked takes nothing new, and soon no entry of the room.
+/// What was begun with it can be paid.
 fn visit_ends(timeline: &RunTimeline<'_>) -> HashMap<u64, VisitEnd> {
     let mut ends: HashMap<u64, VisitEnd> = HashMap::new();
     let mut may_end = |visitor: u64, at_ms: f64| {

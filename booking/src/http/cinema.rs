@@ -304,14 +304,15 @@ impl CinemaRoutes {
         let search = move || {
             let found = searched.search(&query);
             // The programme and the catalogue are read one after the other, so the catalogue may
-            // lack a show of the programme. Such a show is left out here, and appears a moment
-            // later.
+            // lack a show of the programme. Such a show is left out here, and not counted, and
+            // appears a moment later.
             let hits = found.hits.iter().filter_map(|hit| {
                 let show = &searched.showing(hit).showing.show;
                 Some((*hit, catalogue.show(show)?))
             });
             let hits: Vec<(ShowingHit, Arc<Show>)> = hits.collect();
-            (hits, found.total, found.near_only)
+            let total = found.total - (found.hits.len() - hits.len());
+            (hits, total, found.near_only)
         };
         let (hits, total, near_only) = self.lists.threads.run(search).await;
         let shows: Vec<_> = hits.iter().map(|(_, show)| Arc::clone(show)).collect();

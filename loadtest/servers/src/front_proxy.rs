@@ -119,6 +119,13 @@ impl FrontProxyKind {
             shop,
         } = targets;
         let mut changes = Vec::new();
+        if self == Self::Envoy {
+            // First, because another port may begin with these digits.
+            changes.push((
+                "port_value: 443".to_owned(),
+                format!("port_value: {listen}"),
+            ));
+        }
         let mut change = |old: String, new: String| changes.push((old, new));
         let local = |port: u16| format!("127.0.0.1:{port}");
         for (at, gateway) in (0..).zip(gateways) {
@@ -148,10 +155,6 @@ impl FrontProxyKind {
                 change(
                     "port_value: 9000".to_owned(),
                     format!("port_value: {}", shop.port()),
-                );
-                change(
-                    "port_value: 443".to_owned(),
-                    format!("port_value: {listen}"),
                 );
                 change(
                     "address: 0.0.0.0".to_owned(),

@@ -37,13 +37,6 @@ mode = "fixed"
 per_s = 20
 "#;
 
-/// The paths where Chromium may be.
-const CHROMIUM: [&str; 3] = [
-    "/usr/bin/chromium",
-    "/usr/bin/chromium-browser",
-    "/usr/bin/google-chrome",
-];
-
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -333,15 +326,7 @@ fn a_browser_without_a_network_draws_a_chart_from_each_table() {
     let file = page.to_string_lossy().into_owned();
     let told = folder.plan(&["--seeds", "5", "--html", &file]);
     assert!(told.status.success(), "{}", text(&told.stderr));
-    let named = std::env::var_os("FAIRGATE_CHROMIUM").map(PathBuf::from);
-    let found = named.or_else(|| {
-        CHROMIUM
-            .iter()
-            .map(PathBuf::from)
-            .find(|path| path.exists())
-    });
-    let Some(chromium) = found else {
-        eprintln!("SKIPPED: no chromium here; install it, or name it in FAIRGATE_CHROMIUM");
+    let Some(chromium) = fairgate_servers::chromium_for("the charts of a report") else {
         return;
     };
     let profile = format!("--user-data-dir={}", folder.path("profile").display());

@@ -80,7 +80,7 @@ async fn a_ticket_names_person_price_category_and_address_and_prints_on_one_ligh
         .until("(style => [style.color, style.backgroundColor])(getComputedStyle(document.body))")
         .await;
     assert_eq!(colours, ["rgb(0, 0, 0)", "rgb(255, 255, 255)"]);
-    ana.picture_of_print("14-ticket-printed").await;
+    ana.picture_of_window("14-ticket-printed").await;
     ana.close("Ana").await;
 }
 

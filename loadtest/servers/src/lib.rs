@@ -23,7 +23,8 @@ pub use cut::CommitCutProxy;
 pub use front_proxy::{FrontProxy, FrontProxyKind, FrontProxyTargets};
 pub use lua::{check_lua, check_script_rights};
 pub use needs::{
-    clock_missing, missing_programs, missing_redis_programs, must_skip, must_skip_clock,
+    chromium_for, clock_missing, missing_programs, missing_redis_programs, must_skip,
+    must_skip_clock,
 };
 pub use nginx::{NginxServer, must_skip_nginx};
 pub use port::free_port;

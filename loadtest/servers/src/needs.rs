@@ -106,6 +106,33 @@ pub fn postgres_program(name: &str) -> Option<PathBuf> {
         .or_else(|| on_path(name))
 }
 
+/// Returns the path of the Chromium that opens pages for a test: the one that `FAIRGATE_CHROMIUM`
+/// names, or else one that is installed. Debian's headless shell comes first. It is the same
+/// browser without windows, and takes half of the processor time. Without any, prints that `what`
+/// is skipped, and returns `None`.
+///
+/// # Panics
+/// As [`must_skip`].
+#[must_use]
+pub fn chromium_for(what: &str) -> Option<PathBuf> {
+    let named = std::env::var_os("FAIRGATE_CHROMIUM").map(PathBuf::from);
+    let found = named.or_else(|| {
+        [
+            "chromium-headless-shell",
+            "chromium",
+            "chromium-browser",
+            "google-chrome",
+        ]
+        .into_iter()
+        .find_map(on_path)
+    });
+    let missing = found.is_none().then(|| {
+        "Chromium (Debian package chromium-headless-shell, or name one in FAIRGATE_CHROMIUM)"
+            .to_owned()
+    });
+    if skip(what, missing) { None } else { found }
+}
+
 /// Returns the path of the library that moves a process's clock.
 pub fn clock_library() -> Option<PathBuf> {
     let inside = |folder: &Path| {

@@ -118,7 +118,7 @@ impl PostgresServer {
             folder,
         };
         server.ensure_running().await?;
-        server.create("fairgate").await?;
+        server.create("fairgate", "template1").await?;
         Ok(server)
     }
 
@@ -144,9 +144,16 @@ impl PostgresServer {
     /// # Errors
     /// Where the database cannot be made.
     pub async fn database(&self) -> anyhow::Result<String> {
-        let name = format!("fresh_{}", self.databases.fetch_add(1, Ordering::SeqCst));
-        self.create(&name).await?;
-        Ok(self.url_of(&name))
+        self.create_next("template1").await
+    }
+
+    /// Makes another database in the same server with all that the database `fairgate` holds, and
+    /// returns its URL. A copy takes a fraction of the time in which tables are made.
+    ///
+    /// # Errors
+    /// Where somebody stays connected to `fairgate` for seconds.
+    pub async fn copied_database(&self) -> anyhow::Result<String> {
+        self.create_next("fairgate").await
     }
 
     /// Runs a statement in the database `fairgate`, and returns its answer: one row on each line,
@@ -212,8 +219,14 @@ impl PostgresServer {
         format!("postgres://fairgate@127.0.0.1:{}/{database}", self.port)
     }
 
-    async fn create(&self, database: &str) -> anyhow::Result<()> {
-        let sql = format!("CREATE DATABASE {database}");
+    async fn create_next(&self, template: &str) -> anyhow::Result<String> {
+        let name = format!("fresh_{}", self.databases.fetch_add(1, Ordering::SeqCst));
+        self.create(&name, template).await?;
+        Ok(self.url_of(&name))
+    }
+
+    async fn create(&self, database: &str, template: &str) -> anyhow::Result<()> {
+        let sql = format!("CREATE DATABASE {database} TEMPLATE {template}");
         self.psql(&self.url_of("postgres"), &sql).await?;
         Ok(())
     }

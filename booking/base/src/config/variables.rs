@@ -39,6 +39,7 @@ const VARIABLES: &[&str] = &[
     "OPS_LISTEN",
     "ORIGINS",
     "PAYMENTS",
+    "PICTURES",
     "PROMOTER_KEY",
     "PUBLIC_URL",
     "REAL_DATA",

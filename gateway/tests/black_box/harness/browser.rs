@@ -30,13 +30,6 @@ use tempfile::TempDir;
 
 use super::{PATIENCE, until, within};
 
-/// The paths where chromium may be.
-const PROGRAMS: [&str; 3] = [
-    "/usr/bin/chromium",
-    "/usr/bin/chromium-browser",
-    "/usr/bin/google-chrome",
-];
-
 /// The size of a desktop's window.
 pub const DESKTOP: (i64, i64) = (1280, 900);
 /// The size of a phone's window.
@@ -79,7 +72,7 @@ pub struct Browser {
 
 impl Browser {
     /// Opens a browser with a fresh profile. Returns `None`, with a message, if there is no
-    /// chromium.
+    /// Chromium and tests may be skipped.
     pub async fn open() -> Option<Self> {
         Self::start(true).await
     }
@@ -98,15 +91,7 @@ impl Browser {
     }
 
     async fn start(scripts: bool) -> Option<Self> {
-        let given = std::env::var_os("FAIRGATE_CHROMIUM").map(PathBuf::from);
-        let program = given
-            .into_iter()
-            .chain(PROGRAMS.map(PathBuf::from))
-            .find(|path| path.is_file());
-        let Some(program) = program else {
-            eprintln!("SKIPPED: no chromium here; install it, or name it in FAIRGATE_CHROMIUM");
-            return None;
-        };
+        let program = fairgate_servers::chromium_for("what a browser shows")?;
         let profile = tempfile::tempdir().expect("a folder for the profile");
         let config = BrowserConfig::builder()
             .chrome_executable(program)
@@ -472,32 +457,35 @@ impl Browser {
         .await;
     }
 
-    /// Takes pictures of the whole page in the narrowest window, in a phone's window and in a
-    /// desktop's window. Checks that everybody can read it (see `readable.rs`).
+    /// Checks that everybody can read the page (see `readable.rs`). Where `FAIRGATE_PICTURES` names
+    /// a folder, takes pictures of the whole page in the narrowest window, in a phone's window and
+    /// in a desktop's window. Afterwards the window is a desktop's.
     ///
     /// # Panics
     /// If the page is wider than the narrowest window, or cannot be read.
     pub async fn picture(&self, name: &str) {
-        let folder = pictures();
-        std::fs::create_dir_all(&folder).expect("a folder for pictures");
         self.fits(name).await;
         self.is_readable(name).await;
-        for (window, device) in [(NARROW, "narrow"), (PHONE, "phone"), (DESKTOP, "desktop")] {
-            self.resize(window, device != "desktop").await;
-            self.shoot(&folder.join(format!("{name}-{device}.png")))
-                .await;
+        if let Some(folder) = pictures() {
+            for (window, device) in [(NARROW, "narrow"), (PHONE, "phone")] {
+                self.resize(window, true).await;
+                self.shoot(&folder.join(format!("{name}-{device}.png")))
+                    .await;
+            }
+        }
+        self.picture_of_window(&format!("{name}-desktop")).await;
+    }
+
+    /// Gives the page a desktop's window, and takes a picture where pictures are wanted. Nothing is
+    /// checked, so this suits a page as it is printed.
+    pub async fn picture_of_window(&self, name: &str) {
+        self.resize(DESKTOP, false).await;
+        if let Some(folder) = pictures() {
+            self.shoot(&folder.join(format!("{name}.png"))).await;
         }
     }
 
-    /// Takes a picture of the page as it is printed. Nobody zooms paper.
-    pub async fn picture_of_print(&self, name: &str) {
-        let folder = pictures();
-        std::fs::create_dir_all(&folder).expect("a folder for pictures");
-        self.resize(DESKTOP, false).await;
-        self.shoot(&folder.join(format!("{name}.png"))).await;
-    }
-
-    async fn shoot(&self, path: &std::path::Path) {
+    async fn shoot(&self, path: &Path) {
         let wanted = ScreenshotParams::builder()
             .format(CaptureScreenshotFormat::Png)
             .full_page(true)
@@ -532,10 +520,12 @@ impl Browser {
     }
 }
 
-/// Returns the folder for pictures, in the build's target folder.
-fn pictures() -> PathBuf {
-    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    scratch.parent().unwrap_or(scratch).join("pictures")
+/// Returns the folder for pictures, which `FAIRGATE_PICTURES` names. `None` if nobody wants
+/// pictures, which take long to make.
+fn pictures() -> Option<PathBuf> {
+    let folder = std::env::var_os("FAIRGATE_PICTURES").map(PathBuf::from)?;
+    std::fs::create_dir_all(&folder).expect("a folder for pictures");
+    Some(folder)
 }
 
 /// The call that lifts the finger. Chromium requires the list of points, but the crate leaves out

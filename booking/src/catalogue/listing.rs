@@ -1,11 +1,13 @@
 //! The list of all shows that promoters have put, prepared for searches: sorted, with the words of
-//! each show in lower case and the room that it belongs to. The list is made anew after a change of
+//! each show and the room that it belongs to. The list is made anew after a change of
 //! the catalogue, and not for each search.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use fairgate_model::plans::pinned::SeatingPlan;
+use fairgate_model::search_text::SearchText;
+use fairgate_model::search_text::index::TextIndex;
 use fairgate_model::shows::Show;
 use jiff::Timestamp;
 
@@ -16,6 +18,8 @@ use super::Catalogue;
 pub struct ShowListing {
     edition: u64,
     shows: Vec<ListedShow>,
+    /// Title, id and venue of each show, in the order of `shows`.
+    words: TextIndex,
     /// The plans of the shows, each once.
     plans: Vec<Arc<SeatingPlan>>,
 }
@@ -27,8 +31,6 @@ pub struct ListedShow {
     pub show: Arc<Show>,
     /// The room that sells the show, or will sell it. `None` if there is none.
     pub room: Option<String>,
-    /// Title, id and venue in lower case.
-    words: String,
     /// The position of its plan.
     plan: usize,
 }
@@ -36,8 +38,8 @@ pub struct ListedShow {
 /// What a search asks for. A filter that is empty or `None` matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ShowSearch {
-    /// Words in lower case that must all occur in the show's title, its id or its venue's slug.
-    pub words: Vec<String>,
+    /// Words of the show's title, its id and its venue's slug, however they are typed.
+    pub words: SearchText,
     /// A venue's slug.
     pub venue: Option<String>,
     /// The earliest beginning.
@@ -67,15 +69,18 @@ impl ShowListing {
         let edition = catalogue.edition();
         let mut plans: Vec<Arc<SeatingPlan>> = Vec::new();
         let mut positions: HashMap<*const SeatingPlan, usize> = HashMap::new();
+        let mut words = TextIndex::default();
         let mut listed = |show: Arc<Show>| {
             let plan = *positions.entry(Arc::as_ptr(&show.plan)).or_insert_with(|| {
                 plans.push(Arc::clone(&show.plan));
                 plans.len() - 1
             });
             let document = &show.document;
-            let words = format!("{} {} {}", document.title, show.id, document.venue);
+            words.add(&format!(
+                "{} {} {}",
+                document.title, show.id, document.venue
+            ));
             ListedShow {
-                words: words.to_lowercase(),
                 room: catalogue.shown_room_of(&show),
                 plan,
                 show,
@@ -85,6 +90,7 @@ impl ShowListing {
         Self {
             edition,
             shows,
+            words,
             plans,
         }
     }
@@ -129,8 +135,8 @@ impl ShowListing {
             let price = category.and_then(|at| listed.show.prices.get(usize::from(at)));
             price.is_some_and(Option::is_some)
         };
-        let is_wanted = |listed: &&ListedShow| {
-            let (words, venue) = (&listed.words, &listed.show.document.venue);
+        let is_wanted = |listed: &ListedShow| {
+            let venue = &listed.show.document.venue;
             search
                 .venue
                 .as_ref()
@@ -139,13 +145,13 @@ impl ShowListing {
                 && categories
                     .as_ref()
                     .is_none_or(|by_plan| is_priced(listed, by_plan[listed.plan]))
-                && search
-                    .words
-                    .iter()
-                    .all(|word| words.contains(word.as_str()))
         };
-        let range = self.shows.get(begin..end).unwrap_or_default();
-        let found: Vec<_> = range.iter().filter(is_wanted).collect();
+        let has_words = self.words.matches(&search.words);
+        let found: Vec<_> = self.shows[begin..end.max(begin)]
+            .iter()
+            .zip(&has_words[begin..])
+            .filter_map(|(listed, has_words)| (*has_words && is_wanted(listed)).then_some(listed))
+            .collect();
         ListedPage {
             total: found.len(),
             shows: found.into_iter().skip(skipped).take(per_page).collect(),

@@ -12,6 +12,7 @@ use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::money::Money;
 use fairgate_model::plans::seatmap::PACKED_MEDIA_TYPE;
 use fairgate_model::runs::StationCall;
+use fairgate_model::search_text::SearchText;
 use fairgate_model::shows::Show;
 use fairgate_model::shows::document::ShowState;
 use fairgate_model::shows::rules::RefundRule;
@@ -50,8 +51,8 @@ pub struct CatalogueRoutes {
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields, default)]
 pub struct ShowQuery {
-    /// Words that must all occur in the show's title, its id or its venue's slug. Upper and lower
-    /// case do not matter.
+    /// Words of the show's title, its id or its venue's slug, or their beginnings. Case, accents,
+    /// umlauts and small typing errors do not matter.
     q: String,
     /// A venue's slug.
     venue: Option<String>,
@@ -231,7 +232,7 @@ pub async fn list(
     let now_ms = routes.clock.now_ms();
     // A sale may end without any change of the catalogue, so each second has its own answers.
     let (edition, second) = (listing.edition(), now_ms.div_euclid(1_000));
-    let key = format!("{edition} {second} {page} {search:?}");
+    let key = format!("{edition} {second} {page} {query:?}");
     let catalogue = routes.catalogue.clone();
     let find = routes.lists.threads.run(move || {
         let found = listing.find(&search, page - 1, PAGE);
@@ -257,7 +258,7 @@ fn show_search(query: &ShowQuery) -> Result<ShowSearch, Problem> {
         return Err(Problem::invalid_field("q", detail));
     }
     Ok(ShowSearch {
-        words: query.q.split_whitespace().map(str::to_lowercase).collect(),
+        words: SearchText::new(&query.q),
         venue: query.venue.clone(),
         from: parse_moment("from", query.from.as_deref(), false)?,
         to: parse_moment("to", query.to.as_deref(), true)?,

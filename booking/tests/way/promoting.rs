@@ -250,10 +250,18 @@ async fn shows_are_found_by_words_dates_and_categories() {
     let midnight =
         json!({"title": "Late", "starts_at": "2027-06-02T00:00:00Z", "prices": {"cat1": 1}});
     app.put_show("midnight", midnight).await;
+    let songs = json!({"title": "Dr. Müller & Söhne", "starts_at": "2027-06-03T20:00:00Z", "prices": {"cat1": 1}});
+    app.put_show("songs", songs).await;
     for (query, found) in [
-        ("", vec!["night-1", "midnight", "night-2"]),
+        ("", vec!["night-1", "midnight", "night-2", "songs"]),
         ("?q=two%20NIGHT", vec!["night-2"]),
-        ("?from=2027-06-02", vec!["midnight", "night-2"]),
+        ("?q=night%20hall", vec!["night-1", "night-2"]),
+        ("?q=nihgt%20two", vec!["night-2"]),
+        ("?q=doctor%20mueller%20und%20soehne", vec!["songs"]),
+        ("?q=Muller%20and", vec!["songs"]),
+        ("?q=muller&to=2027-06-02", vec![]),
+        ("?from=2027-06-02", vec!["midnight", "night-2", "songs"]),
+        ("?from=2027-06-03&to=2027-06-01", vec![]),
         ("?to=2027-06-01", vec!["night-1"]),
         ("?to=2027-06-02T00:00:00Z", vec!["night-1", "midnight"]),
         ("?category=cat2", vec!["night-1"]),

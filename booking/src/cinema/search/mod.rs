@@ -4,9 +4,11 @@
 
 mod place;
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
 use fairgate_model::ids::ShowId;
+use fairgate_model::search_text::index::TextIndex;
 use fairgate_model::search_text::{MatchedPart, SearchText, TextMatch};
 use fairgate_model::venues::VenueLocation;
 use jiff::Timestamp;
@@ -120,6 +122,8 @@ pub struct ProgrammeIndex {
     /// For each film, the words of its title, and the words of title, genre and description
     /// together.
     titles: Vec<(SearchText, SearchText)>,
+    /// The titles again, to find those that match at all. Comparing each title takes long.
+    title_words: TextIndex,
     /// For each cinema, the position of its city in the programme.
     city_of: Vec<usize>,
     shows: HashSet<ShowId>,
@@ -181,7 +185,12 @@ impl ProgrammeIndex {
         };
         let city_of = programme.cinemas.iter();
         let city_of = city_of.map(|cinema| cities.get(&cinema.city).copied().unwrap_or_default());
+        let mut title_words = TextIndex::default();
+        for film in &programme.films {
+            title_words.add(&film.title);
+        }
         Self {
+            title_words,
             titles: programme.films.iter().map(title_and_description).collect(),
             city_of: city_of.collect(),
             shows: programme
@@ -351,9 +360,10 @@ impl ProgrammeIndex {
                 hits.push(ShowingHit { at, distance_km });
             }
         }
-        self.sort_hits(&mut hits, query.sort, &films);
         let total = hits.len();
         let skipped = (query.page - 1).saturating_mul(query.per_page);
+        let shown = skipped.saturating_add(query.per_page).min(total);
+        self.sort_first_hits(&mut hits, shown, query.sort, &films);
         ShowingHitPage {
             total,
             near_only: near_only && total > 0,
@@ -365,23 +375,36 @@ impl ProgrammeIndex {
         }
     }
 
-    /// Sorts the hits, which come in the order of their beginnings. The sort is stable, so equal
-    /// hits stay in that order.
-    fn sort_hits(&self, hits: &mut [ShowingHit], sort: ShowingSort, films: &[Option<TextMatch>]) {
-        let entry = |hit: &ShowingHit| &self.entries[hit.at];
-        match sort {
-            ShowingSort::Start => {}
-            ShowingSort::Distance => hits.sort_by(|a, b| {
-                let km = |hit: &ShowingHit| hit.distance_km.unwrap_or(f64::INFINITY);
-                km(a).total_cmp(&km(b))
-            }),
-            ShowingSort::Price => hits.sort_by_key(|hit| entry(hit).cheapest),
-            ShowingSort::Title => {
-                let title = |hit: &ShowingHit| &self.programme.films[entry(hit).film].title;
-                hits.sort_by(|a, b| title(a).cmp(title(b)));
-            }
-            ShowingSort::Match => hits.sort_by_key(|hit| films[entry(hit).film]),
+    /// Brings the first `count` hits to the front, in order. The hits come in the order of their
+    /// beginnings, and equal hits stay in it.
+    fn sort_first_hits(
+        &self,
+        hits: &mut [ShowingHit],
+        count: usize,
+        sort: ShowingSort,
+        films: &[Option<TextMatch>],
+    ) {
+        if sort == ShowingSort::Start {
+            return;
         }
+        let entry = |hit: &ShowingHit| &self.entries[hit.at];
+        let km = |hit: &ShowingHit| hit.distance_km.unwrap_or(f64::INFINITY);
+        let title = |hit: &ShowingHit| &self.programme.films[entry(hit).film].title;
+        let order = |a: &ShowingHit, b: &ShowingHit| {
+            let by = match sort {
+                ShowingSort::Start => Ordering::Equal,
+                ShowingSort::Distance => km(a).total_cmp(&km(b)),
+                ShowingSort::Price => entry(a).cheapest.cmp(&entry(b).cheapest),
+                ShowingSort::Title => title(a).cmp(title(b)),
+                ShowingSort::Match => films[entry(a).film].cmp(&films[entry(b).film]),
+            };
+            by.then(a.at.cmp(&b.at))
+        };
+        // Most pages show a few of thousands of hits, so the others are not sorted.
+        if count < hits.len() {
+            hits.select_nth_unstable_by(count, order);
+        }
+        hits[..count].sort_unstable_by(order);
     }
 
     /// Returns for each film how well it matches, or `None` if it does not match. Also returns
@@ -401,9 +424,13 @@ impl ProgrammeIndex {
         if typed.is_empty() {
             return (vec![None; named.len()], false);
         }
-        let titles = self.titles.iter().zip(&named);
+        let similar = self.title_words.matches(&typed);
+        let titles = self.titles.iter().zip(&named).zip(similar);
         let titles: Vec<Option<TextMatch>> = titles
-            .map(|((title, _), named)| title.match_typed(&typed).filter(|_| *named))
+            .map(|(((title, _), named), similar)| {
+                let is_compared = similar && *named;
+                is_compared.then(|| title.match_typed(&typed)).flatten()
+            })
             .collect();
         let edits = || titles.iter().flatten().map(|title| title.edits);
         let exact = edits().any(|edits| edits == 0);

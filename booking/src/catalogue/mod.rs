@@ -13,7 +13,7 @@ pub mod selling;
 pub mod trains;
 
 use parking_lot::RwLock;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use fairgate_base::prepared::Prepared;
@@ -57,13 +57,15 @@ struct CatalogueState {
     departures: departures::DepartureCache,
     /// The locations of the venues that promoters describe.
     venues: RwLock<places::VenueLocations>,
+    /// The shows that nobody sells until an on-sale file is written whole.
+    withheld: RwLock<BTreeSet<ShowId>>,
     /// The locations of the halls of the cinema programme.
     halls: RwLock<places::VenueLocations>,
     newest_read: newest::NewestRead,
     /// Earlier versions of terms that were read from the ledger. They never change.
     terms: RwLock<HashMap<(ShowId, u32), Arc<SaleTerms>>>,
-    /// `shows`, `coverage` and `venues` are at least as new as this catalogue version of the
-    /// ledger. The lock is held while any of these three is changed, so that an older reading never
+    /// `shows`, `coverage`, `withheld` and `venues` are at least as new as this catalogue version of the
+    /// ledger. The lock is held while any of these is changed, so that an older reading never
     /// replaces a newer change.
     version: Mutex<u64>,
     /// Grows after each change of `shows`, `coverage`, `venues` or `halls`.
@@ -130,6 +132,8 @@ impl Catalogue {
             shows.insert(show.id.clone(), show);
         }
         let venues = self.ledger.venue_locations().await?;
+        let withheld = self.ledger.withheld_shows().await?.into_iter().collect();
+        *self.shared.withheld.write() = withheld;
         *self.shared.coverage.write() = coverage;
         *self.shared.venues.write() = venues.into_iter().collect();
         *self.shared.shows.write() = shows;

@@ -122,6 +122,7 @@ impl Catalogue {
             .shows
             .write()
             .insert(id.clone(), Arc::clone(&show));
+        self.shared.withheld.write().remove(id);
         self.shared.edition.advance();
         Ok(PutShow {
             show,

@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use fairgate_databases::LedgerError;
+use fairgate_model::ids::ShowId;
 use fairgate_model::shows::Show;
 use fairgate_model::shows::coverage::NotSoldReason;
 
@@ -32,7 +33,16 @@ impl Catalogue {
     /// # Errors
     /// Returns the reason if nobody sells the show.
     pub fn seller_of(&self, show: &Show) -> Result<String, NotSoldReason> {
+        if self.shared.withheld.read().contains(&show.id) {
+            return Err(NotSoldReason::Withheld);
+        }
         self.shared.coverage.read().seller_of(show)
+    }
+
+    /// Returns the shows that nobody sells until an on-sale file is written whole.
+    #[must_use]
+    pub fn withheld_shows(&self) -> Vec<ShowId> {
+        self.shared.withheld.read().iter().cloned().collect()
     }
 
     /// Returns the room that a show belongs to as visitors see it: the room that names it, or
@@ -41,7 +51,8 @@ impl Catalogue {
     pub fn shown_room_of(&self, show: &Show) -> Option<String> {
         let coverage = self.shared.coverage.read();
         let named = coverage.naming_room(&show.id).map(str::to_owned);
-        named.or_else(|| coverage.seller_of(show).ok())
+        drop(coverage);
+        named.or_else(|| self.seller_of(show).ok())
     }
 
     /// Returns the room that sells a show now, after all changes that any node had made before this

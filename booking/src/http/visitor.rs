@@ -199,6 +199,7 @@ pub fn not_sold(show: &ShowId, refused: NotSold) -> Problem {
         NotSold::Ledger(error) => return error.into(),
         NotSold::Announced(NotSoldReason::Announced) => "The promoter has announced it only",
         NotSold::Announced(NotSoldReason::NoRoom) => "No waiting room sells it",
+        NotSold::Announced(NotSoldReason::Withheld) => "A change of its sale is not complete",
     };
     let detail = format!(
         "This show is announced and not on sale. {why}. No new seats were held. What you hold or ordered you can still pay, read or give back. /s/{show} says when the sale begins."

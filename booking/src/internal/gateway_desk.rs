@@ -13,6 +13,7 @@ use fairgate_model::holds::{HeldSeat, HoldSignalState};
 use fairgate_model::ids::ShowId;
 use fairgate_model::onsale::OnsaleRequest;
 use fairgate_model::shows::Show;
+use fairgate_model::shows::coverage::withheld_shows_warning;
 use fairgate_model::shows::document::ShowState;
 use fairgate_model::shows::patterns::ShowPatterns;
 use fairgate_model::venues::VenueLocation;
@@ -236,6 +237,10 @@ impl GatewayDesk {
         condition
             .warnings
             .extend(seats.unwrap_or_else(|_| vec![SEATS_SILENT.to_owned()]));
+        let withheld = self.catalogue.withheld_shows();
+        if !withheld.is_empty() {
+            condition.warnings.push(withheld_shows_warning(&withheld));
+        }
         condition
     }
 
@@ -250,7 +255,7 @@ impl GatewayDesk {
         self.catalogue.replace_coverage(coverage).await
     }
 
-    /// Reports what an on-sale file changes at booking, and writes it if the request says so and
+    /// Reports what an on-sale file changes at booking, and does the step that the request names if
     /// there is neither a fault nor a conflict.
     ///
     /// # Errors

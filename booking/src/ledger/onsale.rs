@@ -18,6 +18,8 @@ pub struct NewOnsale {
     pub shows: Vec<OnsaleShowWrite>,
     /// The venues and shows that the file has changed, as the next apply compares them.
     pub applied: Vec<AppliedEntry>,
+    /// The shows that are no longer withheld. A show that is written is no longer withheld either.
+    pub released: Vec<ShowId>,
 }
 
 /// A venue that an apply writes.

@@ -204,6 +204,109 @@ async fn pollers_at_two_nodes_get_no_seat_while_the_one_that_applies_is_killed()
     }
 }
 
+/// Holds the writing of shows back until [`release_shows`], as a slow disk would.
+fn hold_shows_back(postgres: &Arc<PostgresServer>) -> tokio::task::JoinHandle<()> {
+    let postgres = Arc::clone(postgres);
+    tokio::spawn(async move {
+        let sql = "BEGIN; LOCK TABLE shows IN SHARE MODE; SELECT pg_sleep(120)";
+        let ended = postgres.query(sql).await;
+        assert!(ended.is_err(), "it waits until it is ended");
+    })
+}
+
+async fn release_shows(postgres: &PostgresServer) {
+    let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+               WHERE query LIKE '%pg_sleep%' AND pid <> pg_backend_pid()";
+    postgres.query(sql).await.expect("ended");
+}
+
+async fn readiness(server: &Server) -> String {
+    server.ready_as_operator().await.text()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_apply_that_ends_after_its_rooms_sells_no_show_as_it_was() {
+    if must_skip("an apply that ends after its rooms") {
+        return;
+    }
+    let redis = RedisServers::single().await.expect("Redis");
+    let postgres = PostgresServer::options().without_fsync().start().await;
+    let postgres = Arc::new(postgres.expect("PostgreSQL"));
+    let (redis_url, database_url) = (redis.url(), postgres.url());
+    let settings = [
+        ("FAIRGATE_REDIS_URL", &*redis_url),
+        ("FAIRGATE_DATABASE_URL", &*database_url),
+    ];
+    let (one, other) = (Server::with(&settings).await, Server::with(&settings).await);
+    // The first night is a walk-in that the room sells alone. Nobody sells the second one yet, and
+    // its price is wrong.
+    let cheap =
+        "title = \"Hamlet 1\"\nstarts_at = \"2031-06-01T20:00:00+02:00\"\nprices = { cat1 = ";
+    let (dear, cheap) = (format!("{cheap}9900"), format!("{cheap}99"));
+    let walk_in = "title = \"Hamlet 0\"\nwalk_in = true";
+    let before = season(
+        3,
+        &[
+            OPEN[0],
+            OPEN[1],
+            ("\"hamlet-*\"", "\"hamlet-0\""),
+            ("title = \"Hamlet 0\"", walk_in),
+            (&dear, &cheap),
+        ],
+    );
+    let names = "\"hamlet-1\", \"hamlet-2\"";
+    let after = season(3, &[OPEN[0], OPEN[1], ("\"hamlet-*\"", names)]);
+    applied(&one, &before);
+    let (ana, ben) = (
+        Visitor::admitted(&other, "everyday").await,
+        Visitor::admitted(&other, "sale").await,
+    );
+
+    let held_back = hold_shows_back(&postgres);
+    let locks = "SELECT count(*) FROM pg_locks JOIN pg_class ON pg_class.oid = relation \
+                 WHERE relname = 'shows' AND mode = 'ShareLock'";
+    until("shows cannot be written", async || {
+        let count = postgres.query(locks).await.ok()?;
+        (count == "1").then_some(())
+    })
+    .await;
+    let mut running = apply_command(&one, &after, false)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the command starts");
+    // The third night did not change, so its new room sells it.
+    until("the other node has the new rooms", async || {
+        let shown = other.get("/v1/shows/hamlet-2").await.is(200);
+        (shown["room"] == "sale").then_some(())
+    })
+    .await;
+    one.kill();
+    running.wait().expect("the command ends");
+    release_shows(&postgres).await;
+    held_back.await.expect("it ended");
+
+    let best = json!({"best": {"quantity": 1}});
+    for (visitor, show) in [(&ana, "hamlet-0"), (&ben, "hamlet-1")] {
+        let refused = other.try_hold(visitor, show, &best).await;
+        refused.problem(409, "not_on_sale");
+    }
+    other.try_hold(&ben, "hamlet-2", &best).await.is(201);
+    let told = readiness(&other).await;
+    assert!(
+        told.contains("stored in part: hamlet-0, hamlet-1;"),
+        "{told}"
+    );
+
+    applied(&other, &after);
+    let refused = other.try_hold(&ana, "hamlet-0", &best).await;
+    refused.problem(409, "not_on_sale");
+    let held = other.try_hold(&ben, "hamlet-1", &best).await.is(201);
+    assert_eq!(held["total"]["amount"], 9_900, "{held}");
+    let told = readiness(&other).await;
+    assert!(!told.contains("stored in part"), "{told}");
+}
+
 /// Files with one fault each: the change that makes the fault, and a text of its report.
 const FAULTS: [([&str; 2], &str); 21] = [
     (["draw_at = \"2031", "draw_at = \"2025"], "draw_at: "),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use fairgate_model::grid::picture::CellChanges;
-use fairgate_model::onsale::{OnsaleReport, OnsaleRequest};
+use fairgate_model::onsale::{OnsaleReport, OnsaleRequest, OnsaleStep};
 use fairgate_pass::Holder;
 use gateway::upstream::{
     BookingCondition, BookingCore, BookingFailure, BookingPulse, BookingSeatSnapshot, HoldSignal,
@@ -129,7 +129,7 @@ impl BookingCore for Bare {
 
     async fn apply_onsale(&self, request: &OnsaleRequest) -> Result<OnsaleReply, BookingFailure> {
         let mut reply = OnsaleReply::default();
-        if request.write {
+        if request.step == OnsaleStep::Write {
             reply.report = self.state.lock().onsale_refusal.clone();
         }
         Ok(reply)

@@ -177,11 +177,26 @@ pub struct OnsaleShow {
     pub document: ShowDocument,
 }
 
+/// What booking does with its part of an on-sale file. An apply takes the steps in this order, and
+/// stores the rooms before the last one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnsaleStep {
+    /// Only reports what the file changes.
+    #[default]
+    Compare,
+    /// Takes off sale the shows that the rooms of the file would sell as they are now, until the
+    /// file is written. So an apply that ends in the middle sells nothing that it should not.
+    Withhold,
+    /// Writes the file.
+    Write,
+}
+
 /// Booking's part of an on-sale file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct OnsaleRequest {
-    /// Whether to write anything. If it is false, booking only reports.
-    pub write: bool,
+    /// What to do with it.
+    pub step: OnsaleStep,
     /// The rooms, each with the patterns of its shows, as they are after the file was applied.
     pub coverage: Vec<(String, Vec<String>)>,
     /// The rooms of the file.

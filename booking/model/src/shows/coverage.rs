@@ -9,6 +9,9 @@ use super::document::ShowState;
 /// The built-in room. It sells the walk-ins that no other room names.
 pub const EVERYDAY: &str = "everyday";
 
+/// The most withheld shows that a warning names.
+const WITHHELD_NAMED_MAX: usize = 5;
+
 /// Why nobody sells a show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotSoldReason {
@@ -16,6 +19,8 @@ pub enum NotSoldReason {
     Announced,
     /// No room names the show, and it is no walk-in.
     NoRoom,
+    /// An on-sale file that changes the show and its room was stored in part only.
+    Withheld,
 }
 
 /// Returns what a promoter should know about a show that is on sale although nobody sells it.
@@ -23,6 +28,24 @@ pub enum NotSoldReason {
 pub fn unnamed_show_warning(show: &ShowId) -> String {
     format!(
         "The show \"{show}\" is announced and not sold: no room names it. Name it in a room's \"shows\", or set \"walk_in\" to true to sell it without a room."
+    )
+}
+
+/// Returns what a promoter should know about shows that an unfinished apply keeps off sale.
+#[must_use]
+pub fn withheld_shows_warning(shows: &[ShowId]) -> String {
+    let names: Vec<&str> = shows
+        .iter()
+        .take(WITHHELD_NAMED_MAX)
+        .map(ShowId::as_str)
+        .collect();
+    let more = match shows.len() - names.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "shows are kept off sale because an on-sale file that changes them was stored in part: {}{more}; apply the file again, or put the shows",
+        names.join(", ")
     )
 }
 

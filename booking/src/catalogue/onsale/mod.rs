@@ -1,10 +1,12 @@
 //! Applies booking's part of an on-sale file. Every venue and show is compared with what is in
 //! force and with what the file said when it was last applied. If there is a fault or a conflict,
-//! nothing is written; otherwise everything is written in one transaction.
+//! nothing is written; otherwise everything is written in one transaction. Before the rooms of the
+//! file are stored, the shows that these would sell as they are now are withheld.
 
 mod shows;
 mod venues;
 mod warnings;
+mod withholding;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +14,7 @@ use std::sync::Arc;
 use fairgate_databases::LedgerError;
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::onsale::merge::Fields;
-use fairgate_model::onsale::{OnsaleItem, OnsaleKind, OnsaleReport, OnsaleRequest};
+use fairgate_model::onsale::{OnsaleItem, OnsaleKind, OnsaleReport, OnsaleRequest, OnsaleStep};
 use fairgate_model::plans::pinned::SeatingPlan;
 use fairgate_model::shows::document::ShowDocument;
 use serde_json::Value;
@@ -81,10 +83,10 @@ impl AppliedEntries {
 }
 
 impl Catalogue {
-    /// Reports what an on-sale file changes. If `request.write` is set and there is neither a fault
-    /// nor a conflict, also writes it, and returns true. `held` has the held seats of the file's
-    /// shows. If an order was made meanwhile and the ledger refuses a show, nothing is written, and
-    /// the refusal is a fault of the report.
+    /// Reports what an on-sale file changes. If there is neither a fault nor a conflict, also does
+    /// the step that the request names. Returns whether the file is written. `held` has the held
+    /// seats of the file's shows. If an order was made meanwhile and the ledger refuses a show,
+    /// nothing is written, and the refusal is a fault of the report.
     ///
     /// # Errors
     /// Fails if the ledger did not answer, or if somebody kept changing the catalogue.
@@ -99,15 +101,20 @@ impl Catalogue {
             let version = self.read_version().await;
             let mut compared = self.compare_onsale(request, held).await?;
             self.add_warnings(request, &mut compared, now_ms).await?;
-            if !request.write || !compared.report.is_applicable() {
+            if request.step == OnsaleStep::Compare || !compared.report.is_applicable() {
                 return Ok((compared.report, false));
             }
-            if compared.writes_nothing() && request.coverage == self.coverage() {
-                return Ok((compared.report, true));
-            }
             let mut report = std::mem::take(&mut compared.report);
-            match self.write_onsale(version, request, compared, now_ms).await {
-                Ok(()) => return Ok((report, true)),
+            let is_last = request.step == OnsaleStep::Write;
+            let done = if is_last {
+                self.write_onsale(version, request, compared, now_ms).await
+            } else {
+                let shows = self.shows_to_withhold(request, &compared);
+                drop(compared);
+                self.withhold_shows(version, shows).await
+            };
+            match done {
+                Ok(()) => return Ok((report, is_last)),
                 Err(OnsaleRefused::ChangedMeanwhile) => {}
                 Err(OnsaleRefused::Show(id, refused)) => {
                     let present = self.show(&id);
@@ -158,12 +165,18 @@ impl Catalogue {
         compared: Comparison,
         now_ms: i64,
     ) -> Result<(), OnsaleRefused> {
+        let released = self.withheld_of(&compared);
+        let is_same = compared.writes_nothing() && request.coverage == self.coverage();
+        if is_same && released.is_empty() {
+            return Ok(());
+        }
         let onsale = NewOnsale {
             compared_with,
             coverage: request.coverage.clone(),
             venues: compared.venue_writes,
             shows: compared.show_writes,
             applied: compared.applied,
+            released,
         };
         let mut version = self.shared.version.lock().await;
         self.ledger

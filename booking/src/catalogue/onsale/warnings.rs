@@ -87,7 +87,7 @@ impl Catalogue {
             let is_walk_in = match after.seller(id, document.state, document.walk_in) {
                 Ok(room) if room == EVERYDAY => true,
                 Err(NotSoldReason::NoRoom) => false,
-                Ok(_) | Err(NotSoldReason::Announced) => continue,
+                Ok(_) | Err(NotSoldReason::Announced | NotSoldReason::Withheld) => continue,
             };
             lost.insert(id.clone(), is_walk_in);
         }

@@ -9,6 +9,7 @@ pub(super) const CASES: &[Case] = cases![
     an_on_sale_file_is_written_as_a_whole_with_the_plan_that_it_brings,
     an_on_sale_file_that_was_compared_with_an_older_catalogue_changes_nothing,
     an_on_sale_file_with_a_show_that_is_refused_changes_nothing,
+    a_show_is_withheld_until_it_is_written_or_released,
 ];
 
 /// Returns a file with the hall, its plan `plan`, the show, and a room that names the show.
@@ -30,6 +31,7 @@ fn onsale(compared_with: u64, plan: NewVenuePlan) -> NewOnsale {
             id: show().to_string(),
             document: "{}".to_owned(),
         }],
+        released: Vec::new(),
     }
 }
 
@@ -74,6 +76,35 @@ async fn an_on_sale_file_that_was_compared_with_an_older_catalogue_changes_nothi
     let refused = ledger.apply_onsale(file, vec![None], NOW_MS).await;
     assert!(matches!(refused, Err(OnsaleRefused::ChangedMeanwhile)));
     assert_eq!(written(&ledger).await, (0, 0, 0, None));
+}
+
+async fn a_show_is_withheld_until_it_is_written_or_released(ledger: Books) {
+    stocked(&ledger).await;
+    let withheld = async || ledger.withheld_shows().await.expect("readable");
+    let before = version(&ledger).await;
+    for _ in 0..2 {
+        let compared_with = version(&ledger).await;
+        let withhold = ledger.withhold_shows(compared_with, vec![show()]);
+        withhold.await.expect("written");
+        assert_eq!(withheld().await, [show()]);
+    }
+    assert!(version(&ledger).await > before, "other nodes read it");
+    let late = ledger.withhold_shows(before, vec![show()]).await;
+    assert!(matches!(late, Err(OnsaleRefused::ChangedMeanwhile)));
+    // Coverage that a gateway sends releases nothing.
+    ledger.put_coverage(vec![]).await.expect("written");
+    assert_eq!(withheld().await, [show()]);
+    let put = ledger.put_show(stored(1), None, NOW_MS).await;
+    put.expect("written");
+    assert_eq!(withheld().await, []);
+    let compared_with = version(&ledger).await;
+    let withhold = ledger.withhold_shows(compared_with, vec![show()]);
+    withhold.await.expect("written");
+    let mut file = onsale(version(&ledger).await, plan_of("one", [1; 32]));
+    (file.venues, file.shows, file.released) = (vec![], vec![], vec![show()]);
+    let applied = ledger.apply_onsale(file, vec![], NOW_MS).await;
+    applied.expect("written");
+    assert_eq!(withheld().await, []);
 }
 
 async fn an_on_sale_file_with_a_show_that_is_refused_changes_nothing(ledger: Books) {

@@ -282,6 +282,8 @@ pub(super) async fn put_show(
     let document = to_json(&show.document)?;
     tx.execute(sql, &[&id, &document, &plan_version, &now_ms])
         .await?;
+    // Whoever writes a show says what is to be sold.
+    release_show(tx, &show.id).await?;
     let versions = terms::record_versions(
         tx,
         &[(id, SaleTerms::from_document(&show.document))],
@@ -293,6 +295,12 @@ pub(super) async fn put_show(
         terms: versions.get(id).copied().unwrap_or_default(),
         plan: plan_version,
     })
+}
+
+pub(super) async fn release_show(tx: &SqlTransaction, show: &ShowId) -> Result<()> {
+    let sql = "DELETE FROM withheld_shows WHERE show = $1";
+    tx.execute(sql, &[&show.as_str()]).await?;
+    Ok(())
 }
 
 async fn open_departure(

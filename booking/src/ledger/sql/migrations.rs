@@ -109,4 +109,6 @@ CREATE INDEX provider_events_set ON provider_events (due_set_at) WHERE settled_a
 CREATE INDEX late_money_set ON late_money (due_set_at) WHERE outcome IS NULL;
 ",
     ),
+    // Shows that nobody sells until an on-sale file is written whole.
+    Migration::of_both("CREATE TABLE withheld_shows (show TEXT PRIMARY KEY);"),
 ];

@@ -3,13 +3,14 @@
 //! apply can tell what the file changed since.
 
 use fairgate_databases::SqlTransaction;
+use fairgate_model::ids::ShowId;
 use parking_lot::Mutex;
 
 use super::Ledger;
 use super::catalogue::{
-    lock_catalogue, put_coverage, put_location, put_plan, put_show, raise_version,
+    lock_catalogue, put_coverage, put_location, put_plan, put_show, raise_version, release_show,
 };
-use super::rows::{Result, count, small};
+use super::rows::{Result, count, parsed, small, text};
 use crate::ledger::{AppliedEntry, NewOnsale, OnsaleRefused, ShowRefused, UnchangedSeatCheck};
 
 /// The check of one show. A transaction may run more than once, so it cannot consume the check.
@@ -33,6 +34,32 @@ impl Ledger {
         self.installation
             .write((onsale, checks), move |tx, (onsale, checks)| {
                 Box::pin(apply_onsale(tx, onsale, checks, now_ms))
+            })
+            .await
+    }
+
+    /// Withholds shows, if the catalogue still has the version that the file was compared with. They
+    /// are withheld until they are written.
+    pub async fn withhold_shows(
+        &self,
+        compared_with: u64,
+        shows: Vec<ShowId>,
+    ) -> std::result::Result<(), OnsaleRefused> {
+        self.installation
+            .write(shows, move |tx, shows| {
+                Box::pin(withhold_shows(tx, compared_with, shows))
+            })
+            .await
+    }
+
+    /// Returns the shows that are withheld.
+    pub async fn withheld_shows(&self) -> Result<Vec<ShowId>> {
+        self.installation
+            .read((), |tx, ()| {
+                Box::pin(async move {
+                    let rows = tx.query("SELECT show FROM withheld_shows", &[]).await?;
+                    rows.iter().map(|row| parsed(text(row, 0)?)).collect()
+                })
             })
             .await
     }
@@ -64,11 +91,7 @@ async fn apply_onsale(
     checks: &[SharedCheck],
     now_ms: i64,
 ) -> std::result::Result<(), OnsaleRefused> {
-    lock_catalogue(tx).await?;
-    let sql = "SELECT version FROM catalogue_version";
-    if count(&tx.query_one(sql, &[]).await?, 0)? != onsale.compared_with {
-        return Err(OnsaleRefused::ChangedMeanwhile);
-    }
+    lock_compared_catalogue(tx, onsale.compared_with).await?;
     put_coverage(tx, &onsale.coverage).await?;
     for venue in &onsale.venues {
         put_location(tx, venue.id.as_str(), &venue.location).await?;
@@ -96,5 +119,35 @@ async fn apply_onsale(
         tx.execute(sql, &[&entry.kind, &entry.id, &entry.document])
             .await?;
     }
+    for show in &onsale.released {
+        release_show(tx, show).await?;
+    }
     Ok(raise_version(tx).await?)
+}
+
+async fn withhold_shows(
+    tx: &SqlTransaction,
+    compared_with: u64,
+    shows: &[ShowId],
+) -> std::result::Result<(), OnsaleRefused> {
+    lock_compared_catalogue(tx, compared_with).await?;
+    for show in shows {
+        let sql = "INSERT INTO withheld_shows (show) VALUES ($1) ON CONFLICT (show) DO NOTHING";
+        tx.execute(sql, &[&show.as_str()]).await?;
+    }
+    Ok(raise_version(tx).await?)
+}
+
+/// Locks the catalogue, if it still has this version.
+async fn lock_compared_catalogue(
+    tx: &SqlTransaction,
+    compared_with: u64,
+) -> std::result::Result<(), OnsaleRefused> {
+    lock_catalogue(tx).await?;
+    let sql = "SELECT version FROM catalogue_version";
+    if count(&tx.query_one(sql, &[]).await?, 0)? == compared_with {
+        Ok(())
+    } else {
+        Err(OnsaleRefused::ChangedMeanwhile)
+    }
 }

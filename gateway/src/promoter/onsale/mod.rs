@@ -9,7 +9,7 @@
 pub(crate) mod http;
 mod rooms;
 
-use fairgate_model::onsale::{OnsaleReport, OnsaleRequest};
+use fairgate_model::onsale::{OnsaleReport, OnsaleRequest, OnsaleStep};
 
 use super::PromoterControls;
 use super::controls::TRIES_MAX;
@@ -105,7 +105,7 @@ impl PromoterControls {
         for _ in 0..TRIES_MAX {
             let compared = self.compare_rooms(file).await?;
             let mut request = OnsaleRequest {
-                write: false,
+                step: OnsaleStep::Compare,
                 coverage: compared.coverage.clone(),
                 rooms: file.rooms.iter().map(|room| room.id.clone()).collect(),
                 venues: file.venues.clone(),
@@ -121,6 +121,9 @@ impl PromoterControls {
             if preview || !report.is_applicable() {
                 return Ok(report);
             }
+            // The new rooms must not sell the shows as they are before the file is written.
+            request.step = OnsaleStep::Withhold;
+            self.rooms.core().apply_onsale(&request).await?;
             let stored_rooms = compared.changed_rooms();
             match self.write_rooms(compared).await {
                 Ok(()) => {}
@@ -130,7 +133,7 @@ impl PromoterControls {
                 }
                 Err(failure) => return Err(failure),
             }
-            request.write = true;
+            request.step = OnsaleStep::Write;
             let written = self.rooms.core().apply_onsale(&request).await;
             if let Err(failure) = booking_failure(written, stored_rooms) {
                 // The rooms are in force, so booking must at least know which shows they name.

@@ -218,7 +218,7 @@ fn serve(
         .filter_map(|(knob, value)| Some((knob, value?)))
         .collect();
     let config = BookingConfig::resolve(&SettingSources::gather(flags, file)?)?;
-    let runtime = tokio::runtime::Runtime::new().map_err(BookingStartError::Runtime)?;
+    let runtime = process::make_runtime().map_err(BookingStartError::Runtime)?;
     runtime.block_on(async {
         let service = BookingService::build(config).await?;
         if let Ok(address) = service.listen_address() {
@@ -241,7 +241,7 @@ fn reconcile(
     let data = data.map(|data| ("data", data.display().to_string()));
     let config =
         BookingConfig::resolve(&SettingSources::gather(data.into_iter().collect(), file)?)?;
-    let runtime = tokio::runtime::Runtime::new().map_err(BookingStartError::Runtime)?;
+    let runtime = process::make_runtime().map_err(BookingStartError::Runtime)?;
     let found = runtime.block_on(reconcile::reconcile_once(&config))?;
     if json {
         println!("{:#}", serde_json::json!({ "findings": found }));
@@ -284,7 +284,7 @@ fn run_import(command: ImportCommand) -> Result<(), String> {
         payments: feed.payments.provider()?,
     };
     let now_ms = Clock::system().now_ms();
-    let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
+    let runtime = process::make_runtime().map_err(|error| error.to_string())?;
     let imported = runtime.block_on(import_timetable::import_timetable(wanted, now_ms));
     let imported = imported.map_err(|error| error.to_string())?;
     if feed.json {
@@ -308,7 +308,7 @@ fn run_import(command: ImportCommand) -> Result<(), String> {
 fn write_dump(ledger: &LedgerArguments, out: &Path) -> Result<u64, DumpError> {
     let now_ms = Clock::system().now_ms();
     match ledger.database_url() {
-        Some(url) => tokio::runtime::Runtime::new()
+        Some(url) => process::make_runtime()
             .map_err(|error| DumpError::File(out.to_owned(), error))
             .and_then(|runtime| runtime.block_on(dump::write_database(&url, out, now_ms))),
         None => dump::write(&ledger.data, out, now_ms),
@@ -329,7 +329,7 @@ fn import_cinema(
         database_url: ledger.database_url().map(SecretSetting),
         redis_url: None,
     };
-    let runtime = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
+    let runtime = process::make_runtime().map_err(|error| error.to_string())?;
     let imported = runtime.block_on(import_programme(file, &stores, &ledger.data, payments));
     let changed = imported.map_err(|refused| import_error_text(file, &refused))?;
     if json {

@@ -106,7 +106,7 @@ pub fn run() -> ExitCode {
 }
 
 fn start(cli: GatewayCli) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Runtime::new().context("the runtime cannot be started")?;
+    let runtime = process::make_runtime().context("the runtime cannot be started")?;
     runtime.block_on(async {
         match cli.command {
             None => run_demo(&cli.knobs).await,

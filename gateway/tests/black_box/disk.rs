@@ -1,6 +1,6 @@
-//! Fills the disk of the ledger while the server runs. Within two seconds the server must not be
-//! ready, and say why. No place that was given may be lost, and joins must work again when the disk
-//! has free space.
+//! Fills the disk of the ledger while the server runs, and limits the size of its files. Within two
+//! seconds the server must not be ready, and say why. No place that was given may be lost, and joins
+//! must work again when the disk has free space.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -117,4 +117,37 @@ async fn a_server_with_a_full_disk_is_not_ready_within_two_seconds_and_loses_no_
     }
     drop(server);
     drop(disk);
+}
+
+/// Limits the size of the files that the server writes, or lifts the limit.
+fn limit_files(server: &Server, bytes: &str) {
+    let limited = Command::new("prlimit")
+        .args(["--pid", &server.pid().to_string()])
+        .arg(format!("--fsize={bytes}:unlimited"))
+        .status();
+    assert!(limited.expect("prlimit is there").success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_whose_files_may_not_grow_is_not_ready_and_works_again_without_the_limit() {
+    let server = Server::start().await;
+    let place = joined(&server).await.expect("a place");
+    limit_files(&server, "4096");
+    let told = until_within("it is not ready", SHOWS_WITHIN, async || {
+        let answer = server.ready_as_operator().await;
+        (answer.status == 503).then(|| answer.text())
+    })
+    .await;
+    assert!(told.contains("the ledger"), "{told}");
+    assert_eq!(joined(&server).await, None);
+    assert_eq!(server.get("/v1/rooms/everyday").await.status, 200);
+
+    limit_files(&server, "unlimited");
+    until_within("joins work again", 2 * SHOWS_WITHIN, async || {
+        joined(&server).await
+    })
+    .await;
+    let path = server.at("/v1/rooms/everyday/place");
+    let shown = TestAnswer::of(server.http.get(path).bearer_auth(place)).await;
+    shown.expect("an answer").is(200);
 }

@@ -15,6 +15,8 @@ pub use logging::{error_text, start_logging};
 
 use leases::ProcessLeases;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 /// Makes the files and folders that the process creates from now on readable for this user only,
@@ -23,12 +25,27 @@ pub fn keep_files_private() {
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
 }
 
+/// Makes the runtime of a process. A file that reaches the limit of `ulimit -f` is then not written,
+/// like one on a full disk. Otherwise the system would end the process without a word.
+///
+/// # Errors
+/// Fails if the system gives no threads, or does not take the handler of the signal.
+pub fn make_runtime() -> std::io::Result<Runtime> {
+    let runtime = Runtime::new()?;
+    let too_large = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
+    let entered = runtime.enter();
+    // The handler stays after this listener is dropped.
+    drop(signal(too_large)?);
+    drop(entered);
+    Ok(runtime)
+}
+
 /// Waits for SIGTERM or Ctrl-C.
 pub async fn shutdown() {
     let terminate = async {
-        match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
-            Ok(mut signal) => {
-                signal.recv().await;
+        match signal(SignalKind::terminate()) {
+            Ok(mut terminated) => {
+                terminated.recv().await;
             }
             Err(error) => {
                 tracing::warn!(%error, "this process cannot wait for SIGTERM; end it with Ctrl-C");

@@ -128,13 +128,21 @@ impl Server {
         child.wait().expect("a process that ends");
     }
 
+    /// Returns the id of the process.
+    ///
+    /// # Panics
+    /// When it was not running.
+    pub fn pid(&self) -> u32 {
+        let child = self.child.lock();
+        child.as_ref().expect("a running server").id()
+    }
+
     /// Asks the process to end, as a supervisor would.
     ///
     /// # Panics
     /// When it was not running.
     pub fn terminate(&self) {
-        let child = self.child.lock();
-        let id = child.as_ref().expect("a running server").id().to_string();
+        let id = self.pid().to_string();
         let sent = Command::new("kill")
             .args(["-TERM", &id])
             .status()
@@ -165,8 +173,7 @@ impl Server {
     /// # Panics
     /// When it does not run.
     pub fn resident_kib(&self) -> u64 {
-        let child = self.child.lock();
-        let id = child.as_ref().expect("a running server").id();
+        let id = self.pid();
         let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("its status");
         status
             .lines()

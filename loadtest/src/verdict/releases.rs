@@ -10,6 +10,9 @@ use super::timeline::RunTimeline;
 /// How long a frame may take to arrive, in milliseconds. If more time lies between a claim's answer
 /// and a frame's arrival, the frame was certainly sent after the answer.
 pub(super) const FRAME_LATE_MS: f64 = 1_500.0;
+/// Until this many milliseconds after a change of the room was answered, another gateway may not
+/// know it.
+pub(super) const KNOWN_WITHIN_MS: f64 = 2_000.0;
 
 /// Checks passes and the counter. Returns how many passes could be compared with the counter.
 pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
@@ -155,8 +158,8 @@ fn never_falls(timeline: &RunTimeline<'_>, findings: &mut Findings) {
     }
 }
 
-/// Returns the spans in which the room was certainly paused. A span begins when a frame says that
-/// the room is paused. It ends shortly before the next frame to that socket's owner says otherwise,
+/// Returns the spans in which the room was certainly paused at every gateway. A span begins when
+/// each of them knows what a frame of one of them says. It ends shortly before the next frame to that socket's owner says otherwise,
 /// or when the socket closes or any fault begins.
 fn paused(timeline: &RunTimeline<'_>) -> Vec<(f64, f64)> {
     let mut open: HashMap<&str, f64> = HashMap::new();
@@ -169,7 +172,8 @@ fn paused(timeline: &RunTimeline<'_>) -> Vec<(f64, f64)> {
             continue;
         };
         if now {
-            open.entry(&frame.owner).or_insert(frame.at_ms);
+            open.entry(&frame.owner)
+                .or_insert(frame.at_ms + KNOWN_WITHIN_MS);
         } else if let Some(from) = open.remove(frame.owner.as_str()) {
             paused.push((
                 from,

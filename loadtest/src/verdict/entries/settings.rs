@@ -2,9 +2,8 @@
 //! changes. While a change is under way, the value before and the value after are both possible.
 
 use crate::verdict::history::{HistoryRoomChange, HistoryRoomSettings, HistoryRunRecord};
+use crate::verdict::releases::KNOWN_WITHIN_MS;
 
-/// Until this many milliseconds after a change was answered, another node may not know it.
-const KNOWN_WITHIN_MS: f64 = 2_000.0;
 /// While those inside cover the seats that are left, the pace is a hundredth of the promoter's, but
 /// not below [`TRICKLE_MIN`].
 const TRICKLE_PART: f64 = 100.0;

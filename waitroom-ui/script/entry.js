@@ -4,6 +4,7 @@
 // lobby links back to the page.
 
 import { withChallenge } from "./challenge.js";
+import { fetchClaimedPass } from "./claimed-pass.js";
 import { call, kept, randomHex, showProblem, span } from "./core.js";
 import { patiently } from "./patience.js";
 
@@ -48,27 +49,20 @@ async function enter(room) {
 }
 
 /**
- * If the visitor is in already, because another device claimed the pass, fetches the same pass.
- * Returns whether this browser has it now.
- */
-async function fetchClaimedPass(room) {
-  if (!room?.room) return false;
-  const base = `/v1/rooms/${encodeURIComponent(room.room)}`;
-  const place = await call("GET", `${base}/place`);
-  return place.ok && place.body.state === "admitted" && (await call("POST", `${base}/pass`)).ok;
-}
-
-/**
  * Sends a call that needs a pass. If the visitor has no valid pass and the room has no line, or
  * another device of the visitor has a pass, gets a pass and sends the call again. If the page gets
  * no pass, stores its address for `wayBack`.
+ *
+ * `isHeld` is called when the pass came from another device, which may have made a basket with it.
+ * If it returns true, the call is not sent again, and the answer is null.
  */
-export async function atTheDoor(room, title, send) {
+export async function atTheDoor(room, title, send, isHeld = async () => false) {
   const answer = await sendPatiently(send);
   if (answer.ok || !AT_THE_DOOR.includes(answer.problem.code)) return answer;
   // Without a cookie there is no pass, and each try would take another place.
   if (!navigator.cookieEnabled) return { ok: false, status: 403, problem: { code: "cookies_blocked", status: 403 } };
-  if ((await enter(room)) || (await fetchClaimedPass(room))) return sendPatiently(send);
+  if (await enter(room)) return sendPatiently(send);
+  if (room?.room && (await fetchClaimedPass(room.room))) return (await isHeld()) ? null : sendPatiently(send);
   if (room?.room) kept.set(`wanted.${room.room}`, { href: location.pathname + location.search, title });
   return answer;
 }

@@ -2,6 +2,7 @@
 // with one idempotency key per intent, so that a retry never takes seats twice. Reads the seats
 // that a refusal names.
 
+import { fetchClaimedPass } from "./claimed-pass.js";
 import { call, kept, mayPass, randomHex, sweepKept } from "./core.js";
 import { keepOrder } from "./keys.js";
 import { skewOf } from "./skew.js";
@@ -27,10 +28,13 @@ export function forgetHold(show, id) {
 
 /**
  * Reads what the visitor has of a show on any device, as `{ holds, orders }`, or null. Stores the
- * orders' keys, so that this browser opens the orders, too.
+ * orders' keys, so that this browser opens the orders, too. If another device claimed the pass and
+ * this one has none yet, fetches it first.
  */
-export async function readOwn(show) {
-  const answer = await call("GET", `/v1/shows/${encodeURIComponent(show)}/holds`);
+export async function readOwn(show, room) {
+  const read = () => call("GET", `/v1/shows/${encodeURIComponent(show)}/holds`);
+  let answer = await read();
+  if (answer.problem?.code === "waiting_room" && isShared(room) && (await fetchClaimedPass(room))) answer = await read();
   if (!answer.ok) return null;
   for (const { order, order_key } of answer.body.orders) keepOrder(order, { key: order_key, show });
   return answer.body;
@@ -40,7 +44,7 @@ const basketOf = (holds) => holds.find(({ purpose }) => purpose === "basket");
 
 /** Returns the visitor's basket of a show that another device may have made, or null. */
 export async function holdElsewhere(show, room) {
-  const own = await readOwn(show);
+  const own = await readOwn(show, room);
   const basket = own && basketOf(own.holds);
   return basket ? rememberHold(show, room, basket) : null;
 }
@@ -66,11 +70,14 @@ export function basketNews(shown, { holds, orders }) {
   return now.expires_at === shown.expires_at ? {} : { moved: now.expires_at };
 }
 
-/** Returns the order that another device of the visitor made of a hold, or null. */
-export async function orderElsewhere({ hold, show, room }) {
-  const own = isShared(room) ? await readOwn(show) : null;
+/** Returns the order that was made of a hold, on whatever device, or null. */
+export async function orderOf({ hold, show, room }) {
+  const own = await readOwn(show, room);
   return own?.orders.find((one) => one.hold === hold)?.order ?? null;
 }
+
+/** Returns the order that another device of the visitor made of a hold, or null. */
+export const orderElsewhere = async (hold) => (isShared(hold.room) ? orderOf(hold) : null);
 
 /**
  * Returns whether the visitor may have this room's place on another device, too: it came from one,

@@ -1,7 +1,7 @@
 // The keys of the orders that this browser placed. A key, sent as a bearer token, gives access to
 // one order and its tickets.
 
-import { kept } from "./core.js";
+import { kept, keptNames } from "./core.js";
 
 export const orderKey = (order) => kept.get(`order.${order}`)?.key ?? undefined;
 
@@ -10,6 +10,9 @@ export function keepOrder(order, more) {
 }
 
 export const keptOrder = (order) => kept.get(`order.${order}`) ?? {};
+
+/** Returns the orders that this browser knows and that `fits` what is stored of them. */
+export const ordersKept = (fits) => keptNames("order.").map((name) => name.slice("order.".length)).filter((order) => fits(keptOrder(order)));
 
 /**
  * Stores to which order a ticket belongs. The ticket's page needs the order's key, and the address

@@ -60,6 +60,7 @@ function build(lobby) {
       make("p", { class: "hint" }, make("span", { id: "move-until", role: "timer" }), " ", make("span", { id: "move-copied" })),
       make("button", { id: "move-share", class: "button plain", type: "button", text: t("lobby.move.share"), onclick: share })),
   );
+  $("move-make").before(make("p", { text: t("lobby.move.explain") }));
   $("move-make").addEventListener("click", () => makeLink(lobby));
   $("move-make").disabled = false;
 }

@@ -1,16 +1,17 @@
 // Links to the visitor's baskets and orders for the room's shows, as this browser has stored them.
 
 import { $, kept, keptNames, make, show, t } from "./core.js";
+import { ordersKept } from "./keys.js";
 
 /** Returns the baskets and orders of these shows or of this room, as `{ kind, id, show }`. */
 function ownThings(shows, room) {
   const mine = (one) => one && (shows.has(one.show) || one.room === room);
-  const ids = (prefix) => keptNames(prefix).map((name) => name.slice(prefix.length));
-  const baskets = ids("hold.").filter((id) => {
+  const holds = keptNames("hold.").map((name) => name.slice("hold.".length));
+  const baskets = holds.filter((id) => {
     const hold = kept.get(`hold.${id}`);
     return mine(hold) && Date.parse(hold.expires_at) - (hold.skew_ms ?? 0) > Date.now() && !kept.get(`ordered.${id}`);
   });
-  const orders = ids("order.").filter((id) => mine(kept.get(`order.${id}`)));
+  const orders = ordersKept(mine);
   const thing = (kind, prefix) => (id) => ({ kind, id, show: kept.get(`${prefix}${id}`).show });
   return [...baskets.map(thing("basket", "hold.")), ...orders.map(thing("order", "order."))];
 }

@@ -20,7 +20,9 @@ export function render({ room, place, line, placeAt, skewMs }) {
   show($("turn-form"), isTurn(state));
   show($("go-seats"), state === "admitted");
   show($("to-home"), state === "closed");
-  for (const box of ["leave-box", "move-box"]) show($(box), Boolean(place) && state !== "closed" && state !== "done");
+  const isKept = Boolean(place) && state !== "closed";
+  show($("move-box"), isKept);
+  show($("leave-box"), isKept && state !== "done");
   const isBefore = room.phase === "scheduled" || room.phase === "prequeue";
   show($("calendar"), isBefore);
   // By itself, the countdown would hide up to half a second later. This would move the turn's

@@ -22,16 +22,23 @@ export class MoreTime {
     button.addEventListener("click", () => this.extend());
   }
 
+  /**
+   * Gives the button its space if the hold can have more time. After the last extension the space
+   * stays empty. Otherwise another button would move under a finger that presses twice.
+   */
   render() {
-    show(this.button, this.hold().extensions_left !== 0);
+    const { hold, extensions_left } = this.hold();
+    if (extensions_left !== 0) this.spaceFor = hold;
+    show(this.button, this.spaceFor === hold);
   }
 
   /** Offers more time shortly before the deadline. The button has its space from the beginning. */
   offer(left) {
     const wasOffered = this.button.dataset.offered === "true";
-    const isOffered = left <= MORE_TIME_S;
+    const hold = this.hold();
+    const isOffered = left <= MORE_TIME_S && hold !== null && hold.extensions_left !== 0;
     this.button.dataset.offered = String(isOffered);
-    if (isOffered && !wasOffered && this.hold().extensions_left !== 0) announce(t("common.extend_said"), true);
+    if (isOffered && !wasOffered) announce(t("common.extend_said"), true);
   }
 
   async extend() {

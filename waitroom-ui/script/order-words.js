@@ -32,6 +32,12 @@ export function caseOf(order, now) {
   return LATE_BACK.includes(reason) ? "late_back" : null;
 }
 
+/** The room of walk-ins. It has no waiting room in which a place could be brought elsewhere. */
+const EVERYDAY = "everyday";
+
+/** Returns the address of the waiting room that the order was made through, or null without one. */
+export const lobbyOf = ({ room }) => (room && room !== EVERYDAY ? `/r/${encodeURIComponent(room)}` : null);
+
 /** Returns whether the order may change at any moment, so that its page must follow closely. */
 function isMoving(order, now) {
   if (order.state === "expired") {

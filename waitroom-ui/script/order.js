@@ -8,7 +8,7 @@ import { keepOrder, keepTicket, keptOrder, orderKey } from "./keys.js";
 import { money } from "./money.js";
 import { exchangeAsk, findTrains, renderExchange } from "./order-exchange.js";
 import { refundAsk, renderRefund, whileRefunding } from "./order-refund.js";
-import { caseOf, readAgainMs } from "./order-words.js";
+import { caseOf, lobbyOf, readAgainMs } from "./order-words.js";
 import { skewOf } from "./skew.js";
 import { payWithStripe } from "./stripe.js";
 import { drawingOf, ticketSvg } from "./svg.js";
@@ -143,6 +143,15 @@ function renderSeats() {
   else if (title) put("show-title", [title, whereLine(order.venue_name, order), order.starts_at && when(order.starts_at)].filter(Boolean).join(" · "));
   put("total", money(order.total));
   $("seats").replaceChildren(...(order.seats ?? []).map(seatRow));
+  renderOpensWhere();
+}
+
+/** Says how the order gets to another device. */
+function renderOpensWhere() {
+  const lobby = lobbyOf(order);
+  show($("bring-along"), Boolean(lobby));
+  if (lobby) $("to-lobby").href = lobby;
+  show($("print-tickets"), !lobby);
 }
 
 /**

@@ -7,6 +7,8 @@ import { decode, Picture, seatState } from "./frames.js";
 import { Live } from "./live.js";
 
 const POLL_S = 4;
+/** The code with which the server closes the socket of a place that has ended. */
+const PLACE_ENDED = 1000;
 /** How often the room is fetched while there is no socket. */
 const ROOM_MS = 12_000;
 
@@ -16,9 +18,10 @@ export const snapshotOf = (show) => call("GET", `/v1/shows/${encodeURIComponent(
 export class Feed {
   /**
    * `on`: `seats(states, changed)` (changed: seat indices or "all"), `freshness("live" | "polling"
-   * | "offline")`, `line(frame)`, `hold(frame)`, `offer(frame)`, `closed(frame)` and `room(room)`,
-   * which gets the room's document from a frame or from an answer. `legs`: `[first, end]`, the legs
-   * of a train that the states are for. Without it, the states are for all legs.
+   * | "offline")`, `line(frame)`, `hold(frame)`, `offer(frame)`, `closed(frame)`, `room(room)`,
+   * which gets the room's document from a frame or from an answer, and `place(isSocketEnded)`, when
+   * the visitor's place may have ended. `legs`: `[first, end]`, the legs of a train that the states
+   * are for. Without it, the states are for all legs.
    */
   constructor(show, room, seats, on, legs) {
     this.show = show;
@@ -30,7 +33,10 @@ export class Feed {
     this.picture = new Picture();
     this.shown = new Uint8Array(seats);
     this.live = new Live(room, {
-      open: (send) => send({ type: "watch", show }),
+      open: (send) => {
+        send({ type: "watch", show });
+        this.live.socket.addEventListener("close", ({ code }) => code === PLACE_ENDED && on.place(true));
+      },
       binary: (buffer) => this.take(buffer),
       frame: (frame) => on[frame.type]?.(frame),
       poll: () => this.poll(),
@@ -51,6 +57,7 @@ export class Feed {
 
   async askRoom() {
     this.roomAskedAt = performance.now();
+    this.on.place(false);
     const answer = await call("GET", `/v1/rooms/${encodeURIComponent(this.room)}`, { cache: "default" });
     if (answer.ok) this.on.room(answer.body);
   }

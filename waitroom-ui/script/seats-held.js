@@ -3,9 +3,14 @@
 
 import { $, announce, call, kept, make, put, show, showProblem, t } from "./core.js";
 import { Countdown } from "./countdown.js";
-import { forgetHold, holdKept, Intent, rememberHold } from "./holds.js";
+import { forgetHold, holdKept, Intent, orderOf, rememberHold } from "./holds.js";
 import { money } from "./money.js";
 import { MoreTime } from "./more-time.js";
+import { tellOrdered } from "./seats-ordered.js";
+
+/** How often, and after how many ms again, the page asks for the order of a hold. */
+const ORDER_TRIES = 4;
+const ORDER_PAUSE_MS = 1_000;
 
 export class HeldBar {
   /**
@@ -32,6 +37,8 @@ export class HeldBar {
     $("change-save").addEventListener("click", () => this.saveChange());
     $("change-cancel").addEventListener("click", () => this.endChange());
     addEventListener("storage", ({ key }) => key === `fairgate.hold.${this.hold?.hold}` && this.storedElsewhere());
+    // A page that the browser kept while another page was shown got no such events.
+    addEventListener("pageshow", ({ persisted }) => persisted && this.hold && this.storedElsewhere());
   }
 
   labels() {
@@ -144,10 +151,37 @@ export class HeldBar {
     const order = kept.get(`ordered.${this.hold.hold}`);
     // Another tab may notice a moment earlier than this one that the time is over.
     const isOver = Date.parse(this.hold.expires_at) - (this.hold.skew_ms ?? 0) <= Date.now() + 2_000;
-    if (!order && isOver) return this.lapsed();
+    if (order) return this.endOrdered(order);
+    if (isOver) return this.lapsed();
     this.end();
-    if (order) showProblem({ code: "hold_ordered", status: 409 }, {}, [{ label: t("common.to_order"), href: `/o/${encodeURIComponent(order)}` }]);
-    else showProblem({ code: "hold_released", status: 410 });
+    showProblem({ code: "hold_released", status: 410 });
+  }
+
+  /**
+   * Follows the news that the hold becomes an order. The news comes a moment before the order can
+   * be read. If the order fails, the hold stays.
+   */
+  async ordered() {
+    const { hold } = this.hold;
+    let order = null;
+    for (let tries = 0; tries < ORDER_TRIES && !order && this.hold?.hold === hold; tries += 1) {
+      if (tries) await new Promise((over) => setTimeout(over, ORDER_PAUSE_MS));
+      order = kept.get(`ordered.${hold}`) ?? (await orderOf({ hold, show: this.showId, room: this.room }));
+    }
+    const isOrdered = order || (await call("GET", `/v1/holds/${encodeURIComponent(hold)}`)).body?.state === "ordered";
+    // The stored hold may have told the same meanwhile.
+    if (isOrdered && this.hold?.hold === hold) this.endOrdered(order);
+  }
+
+  /** Ends the bar and says in which order its seats are. `order` is null if it is not known. */
+  endOrdered(order) {
+    const { hold } = this.hold;
+    const labels = this.hold.seats.map(({ label }) => label);
+    const isFocused = $("held").contains(document.activeElement);
+    if (order) kept.set(`ordered.${hold}`, order);
+    this.end();
+    tellOrdered(order, labels);
+    if (isFocused) $("main").focus({ preventScroll: true });
   }
 
   end() {
@@ -163,7 +197,8 @@ export class HeldBar {
   signalled({ hold, state, expires_at }) {
     if (hold !== this.hold?.hold) return;
     if (["lapsed", "expired"].includes(state)) this.lapsed();
-    else if (["released", "ordered", "order"].includes(state)) this.end();
+    else if (["ordered", "order"].includes(state)) this.ordered();
+    else if (state === "released") this.end();
     else if (expires_at && expires_at !== this.hold.expires_at) this.moveDeadline(expires_at);
   }
 

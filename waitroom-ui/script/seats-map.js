@@ -109,6 +109,7 @@ export class LiveSeatMap {
       offer: (frame) => this.on.offer(frame),
       room: (document) => this.on.news.room(document),
       closed: (frame) => this.on.news.closed(frame),
+      place: (isSocketEnded) => this.on.news.lookAtPlace(isSocketEnded),
     };
     return new Feed(slug, room, this.g.count, on, legs);
   }

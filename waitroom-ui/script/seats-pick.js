@@ -19,9 +19,10 @@ export class Picker {
    * `on`: `changed()`, `held(answer)`, `found(labels)`, `wait(wish)`, `existing()` and `full()`.
    * `found` is called when seats are suggested, and with no labels when none are suggested any
    * more. `wait` is called when best available found nothing and the visitor wants to wait.
-   * `existing` is called before each call for a hold, and `full` when the visitor would have too
-   * many seats. Each shows the basket of another device of the visitor, and returns whether there
-   * is one.
+   * `existing(isNew)` is called before each call for a hold, and again with `isNew` when the page
+   * has just got the pass of another device. `full` is called when the visitor would have too many
+   * seats. Each shows the basket of another device of the visitor, and returns whether there is
+   * one.
    */
   constructor(page, on) {
     this.page = page;
@@ -229,12 +230,12 @@ export class Picker {
     const find = $("best-find");
     if (find) find.disabled = true;
     const { show: slug, title } = this.page.showDocument;
-    const isHeld = await this.on.existing();
+    const isHeld = await this.on.existing(false);
     const send = () => this.intent.send("POST", `/v1/shows/${encodeURIComponent(slug)}/holds`, { ...this.page.stretch, ...body });
-    const answer = isHeld ? null : await atTheDoor(this.page.room, title, send);
+    const answer = isHeld ? null : await atTheDoor(this.page.room, title, send, () => this.on.existing(true));
     this.busy = false;
     if (find) find.disabled = false;
-    if (isHeld) return this.clear();
+    if (!answer) return this.clear();
     if (answer.ok) {
       showProblem(null);
       this.clear();

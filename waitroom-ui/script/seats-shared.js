@@ -32,14 +32,15 @@ export class SharedBasket {
     if (this.isLooking || document.visibilityState !== "visible" || this.isBusy() || !isShared(room)) return;
     this.isLooking = true;
     const shown = bar.hold;
-    const own = await readOwn(show);
+    const own = await readOwn(show, room);
     // Without a valid pass the server does not list baskets, but it still knows the shown one.
     const news = own ? basketNews(shown, own) : { ended: shown !== null };
-    const hasEnded = news.ended && (await this.hasEnded(shown, news.order));
+    const end = news.ended ? await this.endOf(shown, news.order) : null;
     this.isLooking = false;
     // Meanwhile this page may have made a basket or given one back.
     if (bar.hold !== shown || this.isBusy()) return;
-    if (hasEnded) bar.endedElsewhere();
+    if (end === "ended") bar.endedElsewhere();
+    if (end === "ordered") bar.ordered();
     if (news.moved) bar.moveDeadline(news.moved);
     if (news.changed && !bar.change) this.takeChanged(news.changed);
     if (news.found && !bar.hold) this.found(rememberHold(show, room, news.found));
@@ -65,14 +66,16 @@ export class SharedBasket {
   }
 
   /**
-   * Returns whether a basket that is not among the visitor's has ended. It may also be from a place
-   * that this browser had before.
+   * Returns how a basket that is not among the visitor's has ended: "ended", "ordered" while its
+   * order is not known, or null if it has not ended. It may be from a place that this browser had
+   * before.
    */
-  async hasEnded({ hold }, order) {
+  async endOf({ hold }, order) {
     if (order) kept.set(`ordered.${hold}`, order);
-    if (order) return true;
+    if (order) return "ended";
     const answer = await call("GET", `/v1/holds/${encodeURIComponent(hold)}`);
-    return answer.status === 404 || answer.status === 410 || answer.body?.state === "ordered";
+    if (answer.body?.state === "ordered") return "ordered";
+    return answer.status === 404 || answer.status === 410 ? "ended" : null;
   }
 
   foundInOtherTab() {

@@ -11,6 +11,7 @@ import { SeatFilter } from "./seats-filter.js";
 import { reachWhileScrollable } from "./scrollable.js";
 import { HeldBar } from "./seats-held.js";
 import { LiveSeatMap, loadPlan } from "./seats-map.js";
+import { tellOrders } from "./seats-ordered.js";
 import { Picker } from "./seats-pick.js";
 import { SharedBasket } from "./seats-shared.js";
 import { Waiting } from "./seats-wait.js";
@@ -66,10 +67,11 @@ class SeatsPage {
   start(snapshot) {
     this.showPick();
     for (const part of [$("held-seats"), $("chosen"), document.querySelector(".sheet")]) reachWhileScrollable(part);
-    showChoiceTime(data.room, snapshot);
     this.seats.start(snapshot);
     holdOf(doc.show, room).then((held) => {
       if (held) this.bar.take(held);
+      showChoiceTime(data.room, snapshot);
+      tellOrders(doc.show);
       this.waiting.setOver(over || this.news.isOver);
       this.waiting.start();
       this.shared.start();
@@ -99,7 +101,7 @@ class SeatsPage {
       held: (held) => this.take(held),
       found: (labels) => this.seats.map.setFound(this.seats.indicesOf(labels)),
       wait: (wish) => this.waiting.wish(wish),
-      existing: () => this.findElsewhere(basketElsewhere),
+      existing: (isNew) => this.findElsewhere(isNew ? holdElsewhere : basketElsewhere),
       full: () => this.findElsewhere(holdElsewhere),
     });
   }

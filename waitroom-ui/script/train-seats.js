@@ -10,8 +10,8 @@ import { Picker } from "./seats-pick.js";
 /**
  * Loads and shows the carriages. Returns null after it has shown why there are none. `page`: {doc,
  * room, lobby, stretch, legs, classes, first, actions}, where `first` is the class whose carriage
- * is shown first. `on`: `held(answer)`, `wait()`, `existing()`, `dropTaken(picker, changed)`, the
- * socket's frames `hold(frame)` and `offer(frame)`, and `news`.
+ * is shown first. `on`: `held(answer)`, `wait()`, `existing(isNew)`, `dropTaken(picker, changed)`,
+ * the socket's frames `hold(frame)` and `offer(frame)`, and `news`.
  */
 export async function openCarriages(page, on) {
   const loaded = await loadPlan(page.doc.show);

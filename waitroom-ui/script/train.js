@@ -4,12 +4,13 @@
 
 import { $, announce, data, mayPass, put, ready, show, showProblem, t } from "./core.js";
 import { AT_THE_DOOR, atTheDoor } from "./entry.js";
-import { basketElsewhere, holdOf, Intent, labelsOf } from "./holds.js";
+import { basketElsewhere, holdElsewhere, holdOf, Intent, labelsOf } from "./holds.js";
 import { journeyWords } from "./journey.js";
 import { Live } from "./live.js";
 import { RoomNews } from "./room-news.js";
 import { reachWhileScrollable } from "./scrollable.js";
 import { HeldBar } from "./seats-held.js";
+import { tellOrders } from "./seats-ordered.js";
 import { SharedBasket } from "./seats-shared.js";
 import { Waiting } from "./seats-wait.js";
 
@@ -127,13 +128,13 @@ async function hold(event, again = false) {
   if (!kind) return wish();
   isHolding = $("hold").disabled = true;
   put("hold", t("seats.holding"));
-  const isHeld = await showElsewhere();
+  const isHeld = await showElsewhere(false);
   const ask = { ...stretch, best: { quantity, class: kind }, ...(again ? { again } : {}) };
   const send = () => intent.send("POST", `/v1/shows/${encodeURIComponent(doc.show)}/holds`, ask);
-  const answer = isHeld ? null : await atTheDoor(room, doc.title, send);
+  const answer = isHeld ? null : await atTheDoor(room, doc.title, send, () => showElsewhere(true));
   isHolding = $("hold").disabled = false;
   put("hold", t("train.hold"));
-  if (isHeld) return;
+  if (!answer) return;
   if (!answer.ok) return refused(answer.problem, again);
   showProblem(null);
   taken(answer.body);
@@ -149,10 +150,10 @@ function taken(held) {
 
 /**
  * Finds the basket that another device of the visitor made, shows it and says so. Returns whether
- * there is one.
+ * there is one. `isNew`: the page has just got the pass of that device.
  */
-async function showElsewhere() {
-  const held = await basketElsewhere(doc.show, room?.room);
+async function showElsewhere(isNew) {
+  const held = await (isNew ? holdElsewhere : basketElsewhere)(doc.show, room?.room);
   if (!held) return false;
   taken(held);
   showProblem({ code: "held_elsewhere", status: 422 }, { seats: held.seats.map(({ label }) => label).join(", ") });
@@ -211,6 +212,7 @@ $("wait-open")?.addEventListener("click", () => wish());
 $("wait-category").value = firstShort ?? "";
 holdOf(doc.show, room?.room).then((held) => {
   if (held) bar.take(held);
+  tellOrders(doc.show);
   waiting.setOver(news.isOver);
   waiting.start();
   shared.start();

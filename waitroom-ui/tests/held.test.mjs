@@ -11,11 +11,23 @@ const held = { hold: "hold_1", seats: [{ label: "A-1" }, { label: "A-2" }], expi
 class Element {
   dataset = {};
   textContent = "";
+  children = [];
   addEventListener() {}
-  setAttribute() {}
-  removeAttribute() {}
-  append() {}
-  replaceChildren() {}
+  setAttribute(name, value) {
+    this[name] = value;
+  }
+  removeAttribute(name) {
+    delete this.dataset[name.replace("data-", "")];
+  }
+  append(...children) {
+    this.children.push(...children);
+  }
+  replaceChildren(...children) {
+    this.children = children;
+  }
+  contains() {
+    return false;
+  }
   focus() {}
   scrollIntoView() {}
   getClientRects() {
@@ -50,6 +62,7 @@ Object.assign(globalThis, {
 globalThis.navigator ??= {};
 Object.defineProperty(globalThis, "localStorage", { value: new Stored() });
 const { HeldBar } = await import("../script/seats-held.js");
+const { seatsOfOrder } = await import("../script/seats-ordered.js");
 
 /** Stores or removes an entry as another tab does. */
 function fromOtherTab(key, newValue) {
@@ -107,6 +120,34 @@ withBar("a hold that another tab gives back ends at once", ({ told }) => {
   fromOtherTab("fairgate.hold.hold_1", null);
   assert.equal(told.ended, true);
   assert.equal(elements.get("problem").dataset.code, "hold_released");
+});
+
+withBar("a hold that another tab orders is told with a link, and no longer as a basket", ({ told }) => {
+  elements.get("problem").dataset.code = "held_elsewhere";
+  localStorage.setItem("fairgate.ordered.hold_1", '"order_1"');
+  fromOtherTab("fairgate.hold.hold_1", null);
+  assert.equal(told.ended, true);
+  assert.equal(elements.get("problem").dataset.code, undefined);
+  const [line] = elements.get("ordered").children;
+  assert.equal(line.children.at(-1).href, "/o/order_1");
+  assert.equal(elements.get("say").children.length, 1);
+  localStorage.removeItem("fairgate.ordered.hold_1");
+});
+
+test("an order has its seats until it ends, but for those that were given back", () => {
+  const seats = [{ label: "A-1" }, { label: "A-2", refunded: true }];
+  assert.deepEqual(seatsOfOrder({ state: "pending", seats }), ["A-1"]);
+  assert.deepEqual(seatsOfOrder({ state: "ticketed", seats }), ["A-1"]);
+  for (const state of ["expired", "cancelled", "refunded"]) assert.deepEqual(seatsOfOrder({ state, seats }), [], state);
+});
+
+withBar("the last extension leaves the space of its button empty", ({ bar, tick }) => {
+  const extend = elements.get("extend");
+  tick(181);
+  bar.take({ ...held, expires_at: at(290), extensions_left: 0, server_time: at(181) });
+  assert.deepEqual([extend.hidden, extend.dataset.offered], [false, "false"]);
+  bar.take({ ...held, hold: "hold_2", extensions_left: 0 });
+  assert.equal(extend.hidden, true, "a hold that never had more time has no such button");
 });
 
 withBar("more time is offered in the last two minutes only, and again after an extension", ({ bar, tick }) => {

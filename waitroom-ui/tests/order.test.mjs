@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { caseOf, readAgainMs } from "../script/order-words.js";
+import { caseOf, lobbyOf, readAgainMs } from "../script/order-words.js";
 
 const NOW = Date.parse("2027-01-10T09:00:00Z");
 const texts = JSON.parse(readFileSync(new URL("../text/en.json", import.meta.url), "utf8"));
@@ -32,6 +32,16 @@ test("every late reason that gives the money back has words for it", () => {
   const late = Object.keys(texts.order.reason).filter((reason) => reason.startsWith("late_") && /money goes back/.test(texts.order.reason[reason]));
   assert.ok(late.length >= 7);
   for (const reason of late) assert.equal(caseOf(order("expired", reason), NOW), "late_back", reason);
+});
+
+test("an order names the waiting room that brings it to another device, and walk-ins have none", () => {
+  assert.equal(lobbyOf({ room: "sale" }), "/r/sale");
+  assert.equal(lobbyOf({ room: "everyday" }), null);
+  assert.equal(lobbyOf({}), null);
+});
+
+test("the words for an order that does not open name the choice in the waiting room", () => {
+  assert.ok(texts.problems.order_key_required.next.includes(`“${texts.lobby.move.title}”`));
 });
 
 test("an order that may change is read again within 2 s on a visible page", () => {

@@ -306,6 +306,10 @@ fn the_lobby_page_shows_the_forms_of_each_state_without_scripts() {
             && hidden(&admitted, "turn-form")
             && admitted.contains("href=\"/s/night-1\"")
     );
+    let done = lobby(&room("selling", false), &place("done", Some(3)));
+    assert!(!hidden(&done, "move-box") && hidden(&done, "leave-box"));
+    let ended = lobby(&room("closed", false), &place("closed", Some(3)));
+    assert!(hidden(&ended, "move-box") && hidden(&ended, "leave-box"));
     let closed = lobby(&room("closed", false), &Value::Null);
     assert!(hidden(&closed, "join-form") && !hidden(&closed, "to-home"));
     for (id, action) in [
@@ -319,6 +323,29 @@ fn the_lobby_page_shows_the_forms_of_each_state_without_scripts() {
             "{id}"
         );
     }
+}
+
+#[test]
+fn an_order_says_without_scripts_how_it_opens_elsewhere() {
+    let told = |sold_by: &str| {
+        let plain = json!({"state": "ticketed", "reason": "payment_captured", "room": sold_by, "seats": [], "tickets": [], "refunds": [], "total": {"amount": 0, "currency": "EUR"}});
+        let context = json!({"test": false, "order": "order_1", "plain": plain});
+        let page = render_page("order", &context).expect("it renders");
+        between(&page, "<p id=\"plain-opens-where\"", "</p>").to_owned()
+    };
+    let moved = &language_texts("en")["lobby"]["move"]["title"];
+    let choice = moved.as_str().expect("words");
+    let sale = told("sale");
+    assert!(
+        sale.contains(choice) && sale.contains("href=\"/r/sale\""),
+        "{sale}"
+    );
+    let walk_in = told("everyday");
+    assert!(
+        !walk_in.contains(choice) && !walk_in.contains("href"),
+        "{walk_in}"
+    );
+    assert!(walk_in.contains("print"), "{walk_in}");
 }
 
 #[test]

@@ -17,6 +17,8 @@ Object.assign(globalThis, {
   matchMedia: () => ({ matches: true }),
 });
 globalThis.navigator ??= {};
+let placeCode = null;
+globalThis.fetch = async () => ({ ok: placeCode === null, status: placeCode === null ? 200 : 410, headers: new Map(), json: async () => ({ code: placeCode }) });
 const { RoomNews } = await import("../script/room-news.js");
 
 const at = (id) => document.getElementById(id);
@@ -26,8 +28,8 @@ function withNews(name, run) {
   test(name, () => {
     elements.clear();
     const changes = [];
-    const news = new RoomNews({ phase: "selling", message: "" }, () => changes.push(news.isOver));
-    run(news, changes);
+    const news = new RoomNews({ room: "sale", phase: "selling", message: "" }, () => changes.push(news.isOver));
+    return run(news, changes);
   });
 }
 
@@ -52,4 +54,14 @@ withNews("a place that the promoter ended stays ended, and a sell-out ends nothi
   news.closed({ reason: "revoked", note: "resold" });
   news.room({ phase: "selling" });
   assert.deepEqual([changes, news.isOver, at("problem").dataset.code], [[true], true, "revoked"]);
+});
+
+withNews("a place that was given up elsewhere is told once, and one that lives on is not", async (news, changes) => {
+  for (placeCode of [null, "place_invalid"]) await news.lookAtPlace(true);
+  assert.deepEqual(changes, []);
+  placeCode = "place_left";
+  await news.lookAtPlace();
+  assert.deepEqual(changes, [], "a browser that had no place does not ask");
+  for (let times = 0; times < 2; times += 1) await news.lookAtPlace(true);
+  assert.deepEqual([changes, at("problem").dataset.code], [[true], "pass_stopped"]);
 });

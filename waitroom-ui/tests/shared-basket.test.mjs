@@ -19,14 +19,16 @@ Object.assign(globalThis, {
   },
   fetch: async (path) => {
     asked.push(path);
-    const [status, body] = answers[path] ?? [404, { code: "not_found" }];
+    const answer = answers[path] ?? [404, { code: "not_found" }];
+    const [status, body] = typeof answer === "function" ? answer() : answer;
     return { ok: status < 300, status, headers: new Map(), json: async () => body };
   },
 });
 Object.defineProperty(globalThis, "localStorage", {
   value: { getItem: (name) => stored[name] ?? null, setItem: (name, value) => (stored[name] = value), removeItem: (name) => delete stored[name] },
 });
-globalThis.navigator ??= {};
+Object.defineProperty(globalThis, "navigator", { value: { cookieEnabled: true } });
+const { atTheDoor } = await import("../script/entry.js");
 const { basketNews } = await import("../script/holds.js");
 const { SharedBasket } = await import("../script/seats-shared.js");
 
@@ -40,6 +42,7 @@ function page(hold, { isShared = true, isBusy = false } = {}) {
   const bar = {
     hold,
     isBusy: false,
+    ordered: () => told.push("ordered"),
     endedElsewhere: () => (told.push("ended"), (bar.hold = null)),
     moveDeadline: (deadline) => told.push(`moved ${deadline}`),
     take: (one) => told.push(`taken ${one.seats.map(({ label }) => label)}`),
@@ -102,6 +105,48 @@ test("an order of another device is stored, so that the page can name it", async
   const ordered = page(basket("h1", ["A-1"]));
   await ordered.shared.look();
   assert.deepEqual([ordered.told, stored["fairgate.ordered.h1"]], [["ended"], '"o1"']);
+});
+
+test("an order that cannot be read yet is no basket that was given back", async () => {
+  answers = { [LIST]: [200, { holds: [], orders: [] }], "/v1/holds/h1": [200, { ...basket("h1", ["A-1"]), state: "ordered" }] };
+  const ordered = page(basket("h1", ["A-1"]));
+  await ordered.shared.look();
+  assert.deepEqual(ordered.told, ["ordered"]);
+});
+
+/** Answers as a server of which another device has claimed the pass and made a basket. */
+function claimedElsewhere(state) {
+  let hasPass = false;
+  const claim = () => {
+    hasPass = true;
+    return [201, { expires_at: "later" }];
+  };
+  answers = {
+    [LIST]: () => (hasPass ? [200, { holds: [basket("h1", ["A-1"])], orders: [] }] : [429, { code: "waiting_room" }]),
+    "/v1/rooms/sale/place": [200, { state }],
+    "/v1/rooms/sale/pass": claim,
+  };
+  return { send: async () => (hasPass ? { ok: true } : { ok: false, problem: { code: "waiting_room" } }) };
+}
+
+test("a page without a pass gets the one that the other device claimed, and then finds the basket", async () => {
+  claimedElsewhere("admitted");
+  const late = page(null);
+  await late.shared.look();
+  assert.deepEqual(late.told, ["found h1"]);
+  assert.equal(JSON.parse(stored["fairgate.room.sale"]).pass_until, "later");
+  claimedElsewhere("called");
+  const early = page(null);
+  await early.shared.look();
+  assert.deepEqual([early.told, asked.includes("/v1/rooms/sale/pass")], [[], false], "the page takes no turn by itself");
+});
+
+test("with the pass of another device nothing is held if that device has made a basket", async () => {
+  page(null);
+  const { send } = claimedElsewhere("admitted");
+  assert.equal(await atTheDoor({ room: "sale" }, "", send, async () => true), null);
+  const again = claimedElsewhere("admitted");
+  assert.equal((await atTheDoor({ room: "sale" }, "", again.send, async () => false)).ok, true);
 });
 
 test("what this page did meanwhile is not undone by an older answer", async () => {

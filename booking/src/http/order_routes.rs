@@ -131,6 +131,7 @@ impl OrderRoutes {
             refunds: refund_views(refunds, currency),
             history,
             show: order.show,
+            room: order.room,
             state: order.state,
             reason: order.reason,
             order: order.id,

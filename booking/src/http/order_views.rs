@@ -37,6 +37,8 @@ pub struct OrderView {
     pub(super) order: OrderId,
     #[schema(value_type = String)]
     pub(super) show: fairgate_model::ids::ShowId,
+    /// The room of the pass with which the order was made.
+    pub(super) room: String,
     /// The show's title and beginning, as the catalogue has them now.
     pub(super) title: Option<String>,
     pub(super) starts_at: Option<String>,

@@ -41,8 +41,8 @@ async fn hold_two(browser: &Browser) {
         .await;
 }
 
-/// Orders what is held and pays for it.
-async fn buy(browser: &Browser) {
+/// Orders what is held.
+async fn order(browser: &Browser) {
     browser.click("#to-checkout").await;
     browser
         .until::<bool>("document.querySelector('#total').textContent !== ''")
@@ -55,6 +55,11 @@ async fn buy(browser: &Browser) {
             "document.querySelector('#approve') && !document.querySelector('#sandbox').hidden",
         )
         .await;
+}
+
+/// Orders what is held and pays for it.
+async fn buy(browser: &Browser) {
+    order(browser).await;
     browser.click("#approve").await;
     browser
         .until::<bool>("document.querySelectorAll('#tickets svg').length === 2")
@@ -186,16 +191,7 @@ async fn a_place_that_moves_with_an_order_opens_the_order_there() {
     ana.click("#turn").await;
     ana.until::<bool>(&state("admitted")).await;
     hold_two(&ana).await;
-    ana.click("#to-checkout").await;
-    ana.until::<bool>("document.querySelector('#total').textContent !== ''")
-        .await;
-    ana.fill("#buyer-name", "Ana Fan").await;
-    ana.fill("#buyer-email", "ana@example.org").await;
-    ana.click("#pay").await;
-    ana.until::<bool>(
-        "document.querySelector('#approve') && !document.querySelector('#sandbox').hidden",
-    )
-    .await;
+    order(&ana).await;
     ana.go(&server.at("/r/sale")).await;
     move_place(&ana, &phone).await;
     // The phone pays for the order of the first device, and gets the tickets.
@@ -218,6 +214,59 @@ async fn both_in(ana: &Browser, phone: &Browser, server: &Server) {
     ana.click("#turn").await;
     ana.until::<bool>(&state("admitted")).await;
     phone.until::<bool>(&state("admitted")).await;
+}
+
+/// Opens the lobby until it says that the order is complete. The room learns this at its next tick.
+async fn lobby_after_order(browser: &Browser, server: &Server) {
+    for _ in 0..100 {
+        browser.go(&server.at("/r/sale")).await;
+        let state: String = browser
+            .until("document.querySelector('#place').dataset.state")
+            .await;
+        if state == "done" {
+            return;
+        }
+    }
+    panic!("the lobby never says that the order is complete");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_complete_order_comes_to_another_device_by_way_of_the_lobby_that_its_page_names() {
+    let Some((ana, phone)) = two_browsers().await else {
+        return;
+    };
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    promoter.on_sale("4x10", json!({}), json!({})).await;
+    join(&ana, &server).await;
+    promoter.draw("sale").await;
+    ana.click("#turn").await;
+    ana.until::<bool>(&state("admitted")).await;
+    hold_two(&ana).await;
+    buy(&ana).await;
+    ana.until::<bool>("!document.querySelector('#bring-along').hidden && document.querySelector('#print-tickets').hidden")
+        .await;
+    // The order's address alone opens nothing on the phone.
+    let order: String = ana.until("location.href").await;
+    phone.go(&order).await;
+    phone
+        .until::<bool>("document.querySelector('#problem').dataset.code === 'order_key_required'")
+        .await;
+    ana.click("#to-lobby").await;
+    ana.until::<bool>("location.pathname === '/r/sale'").await;
+    lobby_after_order(&ana, &server).await;
+    move_place(&ana, &phone).await;
+    phone.click("#own-list a[href^=\"/o/\"]").await;
+    phone
+        .until::<bool>("document.querySelectorAll('#tickets svg').length === 2")
+        .await;
+    // The phone offers the same.
+    phone.click("#to-lobby").await;
+    phone
+        .until::<bool>("document.querySelector('#place').dataset.state === 'done' && !document.querySelector('#move-box').hidden")
+        .await;
+    ana.close("Ana").await;
+    phone.close("the phone").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -273,6 +322,89 @@ async fn one_place_has_one_basket_even_if_the_second_device_asks_at_once() {
         .await;
     assert!(counts.contains("38 free"), "{counts}");
     ana.close("Ana").await;
+    phone.close("the phone").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_seats_page_without_the_pass_gets_it_and_shows_the_basket_of_the_other_device() {
+    let Some((ana, phone)) = two_browsers().await else {
+        return;
+    };
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    promoter.on_sale("4x10", json!({}), json!({})).await;
+    join(&ana, &server).await;
+    promoter.draw("sale").await;
+    ana.until::<bool>(&state("called")).await;
+    move_place(&ana, &phone).await;
+    // An open lobby would fetch the pass that the other device claims.
+    phone.go(&server.at("/")).await;
+    ana.click("#turn").await;
+    ana.until::<bool>(&state("admitted")).await;
+    hold_two(&ana).await;
+    phone.go(&server.at("/s/night")).await;
+    known_soon(
+        &phone,
+        &format!("{HOLDS_TWO} && document.querySelector('#pick').hidden"),
+    )
+    .await;
+    phone
+        .until::<bool>("document.querySelector('#counts').textContent.includes('2 in baskets')")
+        .await;
+    ana.close("Ana").await;
+    phone.close("the phone").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_seats_pages_say_that_the_basket_of_the_place_has_become_an_order() {
+    let Some((ana, phone)) = two_browsers().await else {
+        return;
+    };
+    let server = Server::start().await;
+    both_in(&ana, &phone, &server).await;
+    open_seats(&phone).await;
+    hold_two(&ana).await;
+    known_soon(&phone, HOLDS_TWO).await;
+    order(&ana).await;
+    let told = "document.querySelector('#held').hidden && document.querySelector('#ordered').textContent.includes('are in your order') && document.querySelector('#ordered a').pathname.startsWith('/o/')";
+    known_soon(&phone, told).await;
+    let said: String = phone
+        .until("document.querySelector('#say').textContent")
+        .await;
+    assert!(
+        said.contains("are in your order") && !said.contains("You already hold"),
+        "{said}"
+    );
+    phone.picture("seats-ordered-on-another-device").await;
+    // The buyer's own device says the same when it comes back to the seats.
+    ana.go(&server.at("/s/night")).await;
+    ana.until::<bool>(told).await;
+    phone.click("#ordered a").await;
+    phone.click("#approve").await;
+    phone
+        .until::<bool>("document.querySelectorAll('#tickets svg').length === 2")
+        .await;
+    ana.close("Ana").await;
+    phone.close("the phone").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_open_seats_page_says_that_the_other_device_gave_the_place_up() {
+    let Some((ana, phone)) = two_browsers().await else {
+        return;
+    };
+    let server = Server::start().await;
+    both_in(&ana, &phone, &server).await;
+    open_seats(&ana).await;
+    ana.until::<bool>("document.querySelector('#freshness').dataset.phase === 'selling'")
+        .await;
+    phone.click("#leave-box summary").await;
+    phone.click("#leave").await;
+    known_soon(&ana, "document.querySelector('#problem').dataset.code === 'pass_stopped' && document.querySelector('#problem a').pathname === '/r/sale' && document.querySelector('#pick').hidden")
+        .await;
+    ana.picture("seats-place-given-up").await;
+    // The console notes that the socket of a place that has ended is refused.
+    ana.end().await;
     phone.close("the phone").await;
 }
 

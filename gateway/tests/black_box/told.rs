@@ -212,6 +212,7 @@ async fn more_time_is_offered_in_the_last_two_minutes_only() {
     let promoter = Promoter::of(&server);
     let show = json!({"hold_s": 126, "extensions": 1});
     promoter.on_sale("4x10", show, json!({})).await;
+    ana.become_phone().await;
     admit(&ana, &server, &promoter).await;
     open_seats(&ana, &server).await;
     ana.click("#best-find").await;
@@ -222,9 +223,19 @@ async fn more_time_is_offered_in_the_last_two_minutes_only() {
     assert_eq!(first, "hidden", "more than two minutes are left");
     ana.until::<bool>(&format!("{visibility} === 'visible'"))
         .await;
-    ana.click("#extend").await;
-    ana.until::<bool>("document.querySelector('#extend').hidden")
+    let spot: (f64, f64) = ana
+        .until("(() => { const button = document.querySelector('#extend'); button.scrollIntoView({ block: 'center', behavior: 'instant' }); const { x, y, width, height } = button.getBoundingClientRect(); return [x + width / 2, y + height / 2]; })()")
         .await;
+    ana.click_at(spot).await;
+    ana.until::<bool>(&format!("{visibility} === 'hidden'"))
+        .await;
+    // A second press on the same spot hits no button, because no other has moved there.
+    let (x, y) = spot;
+    ana.until::<bool>(&format!(
+        "document.elementFromPoint({x}, {y}).closest('.held') && !document.elementFromPoint({x}, {y}).closest('button, a')"
+    ))
+    .await;
+    ana.picture("seats-more-time-taken").await;
     let clock: String = ana
         .until("document.querySelector('#held-clock').textContent")
         .await;
@@ -347,7 +358,8 @@ async fn more_time_is_offered_in_the_checkout_too() {
     ana.until::<bool>("!document.querySelector('#basket').hidden && /1:[0-2]/.test(document.querySelector('#clock').textContent)")
         .await;
     ana.click("#extend").await;
-    ana.until::<bool>("document.querySelector('#extend').hidden && /1:[34]/.test(document.querySelector('#clock').textContent)")
+    // The button keeps its space, so that no other button moves into it.
+    ana.until::<bool>("getComputedStyle(document.querySelector('#extend')).visibility === 'hidden' && !document.querySelector('#extend').hidden && /1:[34]/.test(document.querySelector('#clock').textContent)")
         .await;
     ana.picture("15-checkout-more-time").await;
     ana.close("Ana").await;

@@ -241,11 +241,15 @@ async fn seats_held_for_late_money_are_freed_if_the_money_is_withdrawn() {
     seats_are_free(&app).await;
 }
 
-/// The number of seats in the hall. There is an order for each seat, and each order is paid too
-/// late.
-const ORDERS: u16 = 300;
-/// The number of seats that others buy before the late payments.
-const TAKEN: u16 = 120;
+/// Returns how many rows of thirty seats the hall has: `FAIRGATE_LATE_ROWS`, or ten. There is an
+/// order for each seat, and each order is paid too late.
+fn rows() -> u16 {
+    let rows = std::env::var("FAIRGATE_LATE_ROWS").ok();
+    rows.and_then(|rows| rows.parse().ok()).unwrap_or(10)
+}
+
+/// How many seats of each row others buy before the late payments.
+const TAKEN_OF_ROW: u16 = 12;
 
 fn label(n: u16) -> String {
     let row = char::from(b'A' + u8::try_from(n / 30).expect("ten rows"));
@@ -253,16 +257,16 @@ fn label(n: u16) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn three_hundred_late_payments_each_end_with_seats_or_money_back_and_the_reason() {
+async fn many_late_payments_each_end_with_seats_or_money_back_and_the_reason() {
     let app = App::new().await;
-    app.put_venue("hall", "grid:10x30").await;
+    app.put_venue("hall", &format!("grid:{}x30", rows())).await;
     app.put_show("night-1", json!({"orphans": "allow"})).await;
     all_end_with_seats_or_money_back(&[app]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn three_hundred_late_payments_at_two_nodes_each_end_with_seats_or_money_back() {
-    if fairgate_servers::must_skip("three hundred late payments over PostgreSQL and Redis") {
+async fn many_late_payments_at_two_nodes_each_end_with_seats_or_money_back() {
+    if fairgate_servers::must_skip("many late payments over PostgreSQL and Redis") {
         return;
     }
     let redis = fairgate_servers::RedisServers::single()
@@ -272,7 +276,7 @@ async fn three_hundred_late_payments_at_two_nodes_each_end_with_seats_or_money_b
         "orphans": "allow", "starts_at": NODES_BEGIN,
         "hold_s": 3, "grace_s": 1, "claim_grace_s": 1, "pay_s": 3,
     });
-    let nodes = App::nodes_selling(2, &redis.url(), "grid:10x30", quick).await;
+    let nodes = App::nodes_selling(2, &redis.url(), &format!("grid:{}x30", rows()), quick).await;
     all_end_with_seats_or_money_back(&nodes).await;
 }
 
@@ -282,8 +286,9 @@ async fn three_hundred_late_payments_at_two_nodes_each_end_with_seats_or_money_b
 async fn all_end_with_seats_or_money_back(nodes: &[App]) {
     let at = |n: u16| &nodes[usize::from(n) % nodes.len()];
     let app = &nodes[0];
+    let (count, taken) = (rows() * 30, rows() * TAKEN_OF_ROW);
     let mut orders = Vec::new();
-    for n in 0..ORDERS {
+    for n in 0..count {
         orders.push(at(n).order(&app.visitor(n + 1), &[&label(n)]).await);
     }
     app.clock.advance_ms(PAST_THE_CLAIM_MS);
@@ -293,8 +298,8 @@ async fn all_end_with_seats_or_money_back(nodes: &[App]) {
     for node in nodes {
         seats_are_free(node).await;
     }
-    // Others now buy 120 of the 300 seats, so late money cannot buy these.
-    for n in 0..TAKEN {
+    // Others now buy two of each five seats, so late money cannot buy these.
+    for n in 0..taken {
         let bought = at(n).order(&app.visitor(1_000 + n), &[&label(n * 2)]).await;
         at(n + 1).pay(&bought, "approve").await.is(200);
     }
@@ -342,17 +347,17 @@ async fn all_end_with_seats_or_money_back(nodes: &[App]) {
         }
         *ends.entry(how).or_default() += 1;
     }
-    for n in 0..TAKEN {
+    for n in 0..taken {
         assert!(
             !owners.contains_key(&label(n * 2)),
             "late money must not buy a sold seat"
         );
     }
-    assert_eq!(ends.values().sum::<u32>(), u32::from(ORDERS));
+    assert_eq!(ends.values().sum::<u32>(), u32::from(count));
     for how in ["late_same_seats", "late_seats_gone"] {
         assert!(ends.get(how).is_some_and(|count| *count > 0), "{ends:?}");
     }
-    let sold = usize::from(TAKEN) + owners.len();
+    let sold = usize::from(taken) + owners.len();
     until("nothing pending and nothing held", async || {
         let backlog = app.ledger().await.backlog().await.expect("readable");
         let seats = app.seats("night-1").await;

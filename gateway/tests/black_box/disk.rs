@@ -1,6 +1,6 @@
 //! Fills the disk of the ledger while the server runs, and limits the size of its files. Within two
-//! seconds the server must not be ready, and say why. No place that was given may be lost, and joins
-//! must work again when the disk has free space.
+//! seconds the server must not be ready, and say why. No place that was given may be lost, and
+//! joins must work again when the disk has free space.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,7 +1,7 @@
 //! Opens eight hundred sockets at one server, and half of them never read. The silent sockets must
-//! not make the memory grow, and must not slow the others. The load test has more of them. A second server, which has
-//! only sockets that read, runs at the same time, so that both servers are measured in the same
-//! seconds.
+//! not make the memory grow, and must not slow the others. The load test has more of them. A second
+//! server, which has only sockets that read, runs at the same time, so that both servers are
+//! measured in the same seconds.
 
 use parking_lot::Mutex;
 use std::sync::Arc;

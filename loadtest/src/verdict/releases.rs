@@ -159,8 +159,8 @@ fn never_falls(timeline: &RunTimeline<'_>, findings: &mut Findings) {
 }
 
 /// Returns the spans in which the room was certainly paused at every gateway. A span begins when
-/// each of them knows what a frame of one of them says. It ends shortly before the next frame to that socket's owner says otherwise,
-/// or when the socket closes or any fault begins.
+/// each of them knows what a frame of one of them says. It ends shortly before the next frame to
+/// that socket's owner says otherwise, or when the socket closes or any fault begins.
 fn paused(timeline: &RunTimeline<'_>) -> Vec<(f64, f64)> {
     let mut open: HashMap<&str, f64> = HashMap::new();
     let mut paused = Vec::new();

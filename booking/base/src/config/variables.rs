@@ -32,6 +32,7 @@ const VARIABLES: &[&str] = &[
     "INTERNAL_KEY",
     "JOINS_BURST",
     "JOINS_PER_S",
+    "LATE_ROWS",
     "LISTEN",
     "LOG",
     "LOG_FORMAT",

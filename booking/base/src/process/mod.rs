@@ -25,8 +25,8 @@ pub fn keep_files_private() {
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
 }
 
-/// Makes the runtime of a process. A file that reaches the limit of `ulimit -f` is then not written,
-/// like one on a full disk. Otherwise the system would end the process without a word.
+/// Makes the runtime of a process. A file that reaches the limit of `ulimit -f` is then not
+/// written, like one on a full disk. Otherwise the system would end the process without a word.
 ///
 /// # Errors
 /// Fails if the system gives no threads, or does not take the handler of the signal.

@@ -1,6 +1,6 @@
 //! Withholds shows while an on-sale file is applied. The file's rooms are stored before its shows,
-//! in another ledger. If the apply ended between the two, the new rooms would sell the old shows: at
-//! the old price, or to everybody as walk-ins.
+//! in another ledger. If the apply ended between the two, the new rooms would sell the old shows:
+//! at the old price, or to everybody as walk-ins.
 
 use fairgate_model::ids::ShowId;
 use fairgate_model::onsale::OnsaleRequest;

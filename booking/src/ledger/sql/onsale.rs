@@ -38,8 +38,8 @@ impl Ledger {
             .await
     }
 
-    /// Withholds shows, if the catalogue still has the version that the file was compared with. They
-    /// are withheld until they are written.
+    /// Withholds shows, if the catalogue still has the version that the file was compared with.
+    /// They are withheld until they are written.
     pub async fn withhold_shows(
         &self,
         compared_with: u64,

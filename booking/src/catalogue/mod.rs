@@ -64,9 +64,9 @@ struct CatalogueState {
     newest_read: newest::NewestRead,
     /// Earlier versions of terms that were read from the ledger. They never change.
     terms: RwLock<HashMap<(ShowId, u32), Arc<SaleTerms>>>,
-    /// `shows`, `coverage`, `withheld` and `venues` are at least as new as this catalogue version of
-    /// the ledger. The lock is held while any of these is changed, so that an older reading never
-    /// replaces a newer change.
+    /// `shows`, `coverage`, `withheld` and `venues` are at least as new as this version of the
+    /// ledger's catalogue. The lock is held while any of these is changed, so that an older reading
+    /// never replaces a newer change.
     version: Mutex<u64>,
     /// Grows after each change of `shows`, `coverage`, `venues` or `halls`.
     edition: CatalogueEdition,

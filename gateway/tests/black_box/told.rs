@@ -235,11 +235,11 @@ async fn more_time_is_offered_in_the_last_two_minutes_only() {
         "document.elementFromPoint({x}, {y}).closest('.held') && !document.elementFromPoint({x}, {y}).closest('button, a')"
     ))
     .await;
-    ana.picture("seats-more-time-taken").await;
     let clock: String = ana
         .until("document.querySelector('#held-clock').textContent")
         .await;
     assert!(clock.contains("2:0"), "{clock}");
+    ana.picture("seats-more-time-taken").await;
     ana.close("Ana").await;
 }
 

@@ -125,6 +125,9 @@ impl Catalogue {
         // The version is read before the data. If something changes between the two readings, the
         // next refresh reads the catalogue again.
         let newest = self.ledger.catalogue_version().await?;
+        // The withheld shows are read before and after the rest, and a show of either reading
+        // counts. So a show whose apply begins or ends meanwhile is not sold as it was.
+        let mut withheld = BTreeSet::from_iter(self.ledger.withheld_shows().await?);
         let coverage = RoomCoverage::new(self.ledger.coverage().await?);
         let mut shows = HashMap::new();
         for stored in self.ledger.shows().await? {
@@ -132,11 +135,15 @@ impl Catalogue {
             shows.insert(show.id.clone(), show);
         }
         let venues = self.ledger.venue_locations().await?;
-        let withheld = self.ledger.withheld_shows().await?.into_iter().collect();
-        *self.shared.withheld.write() = withheld;
+        withheld.extend(self.ledger.withheld_shows().await?);
+        self.shared
+            .withheld
+            .write()
+            .extend(withheld.iter().cloned());
         *self.shared.coverage.write() = coverage;
         *self.shared.venues.write() = venues.into_iter().collect();
         *self.shared.shows.write() = shows;
+        *self.shared.withheld.write() = withheld;
         self.shared.edition.advance();
         *version = newest;
         Ok(())

@@ -2,8 +2,8 @@
 
 mod support;
 
-use fairgate_model::onsale::{OnsaleFault, OnsaleReport};
-use serde_json::json;
+use fairgate_model::onsale::{OnsaleFault, OnsaleReport, OnsaleStep};
+use serde_json::{Value, json};
 use support::{Gateway, PROMOTER, VIEWER};
 
 #[tokio::test]
@@ -419,10 +419,12 @@ async fn a_late_refusal_of_booking_says_why_and_which_rooms_are_stored() {
         detail: "an order was just made in EUR".to_owned(),
         ..OnsaleFault::default()
     };
-    gateway.core.refuse_onsale(OnsaleReport {
+    let faulty = OnsaleReport {
         faults: vec![fault],
         ..OnsaleReport::default()
-    });
+    };
+    let withheld = "demo-1".parse().expect("a show's id");
+    gateway.core.withhold(vec![withheld]);
     let room = json!({
         "id": "demo", "title": "N", "shows": ["demo-1"], "opens_at": "2020-01-01T00:00:00Z",
         "draw_at": "2099-01-01T00:00:00Z",
@@ -432,19 +434,41 @@ async fn a_late_refusal_of_booking_says_why_and_which_rooms_are_stored() {
         let (path, file) = ("/v1/promoter/apply", Some(file.clone()));
         gateway.call("POST", path, Some(PROMOTER), file).await
     };
+    // Booking finds the fault before the rooms are stored.
+    let core = &gateway.core;
+    core.refuse_onsale(OnsaleStep::Withhold, faulty.clone());
+    let refused = apply().await;
+    assert_eq!(refused.refusal(), (422, "onsale_invalid".into()));
+    let detail = refused.json()["detail"].to_string();
+    assert!(detail.contains("Nothing was applied"), "{detail}");
+    assert_eq!(refused.json()["off_sale"], Value::Null);
+    assert_eq!(gateway.get("/v1/rooms/demo").await.status, 404);
+    // Booking finds the fault after the rooms are stored, and shows are off sale by then.
+    core.refuse_onsale(OnsaleStep::Write, faulty);
     let refused = apply().await;
     assert_eq!(refused.refusal(), (422, "onsale_invalid".into()));
     assert_eq!(refused.json()["faults"][0]["code"], "currency_in_use");
+    assert_eq!(refused.json()["off_sale"], json!(["demo-1"]));
     let detail = refused.json()["detail"].to_string();
-    for part in ["made in EUR", "rooms of the file were stored", "demo"] {
+    for part in [
+        "made in EUR",
+        "rooms of the file were stored",
+        "demo",
+        "off sale",
+        "demo-1",
+    ] {
         assert!(detail.contains(part), "{part} is not in {detail}");
     }
     assert_eq!(gateway.get("/v1/rooms/demo").await.status, 200);
     // The room is as the file says already, so this apply stores nothing.
     let detail = apply().await.json()["detail"].to_string();
     assert!(detail.contains("Nothing was applied"), "{detail}");
+    assert!(
+        detail.contains("off sale until you apply it again"),
+        "{detail}"
+    );
     // Without a reason, nobody knows what booking did.
-    gateway.core.refuse_onsale(OnsaleReport::default());
+    core.refuse_onsale(OnsaleStep::Write, OnsaleReport::default());
     let unknown = apply().await;
     assert_eq!(unknown.refusal(), (503, "booking_unanswered".into()));
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
@@ -25,6 +26,8 @@ pub struct Prepared<T> {
 struct PreparedState<T> {
     latest: watch::Sender<LatestValue<T>>,
     is_making: AtomicBool,
+    /// Held by the thread that makes a value for [`Prepared::get_blocking`].
+    blocking: Mutex<()>,
 }
 
 struct LatestValue<T> {
@@ -45,6 +48,7 @@ impl<T> Default for Prepared<T> {
             state: Arc::new(PreparedState {
                 latest: watch::Sender::new(latest),
                 is_making: AtomicBool::new(false),
+                blocking: Mutex::new(()),
             }),
         }
     }
@@ -89,6 +93,27 @@ impl<T: Send + Sync + 'static> Prepared<T> {
                 return known;
             }
         }
+    }
+
+    /// Returns a value for which `is_current` is true. If there is none, makes one in this thread,
+    /// which may take long. Calls of the same moment share that value.
+    pub fn get_blocking(
+        &self,
+        is_current: impl Fn(&T) -> bool,
+        make: impl FnOnce() -> T,
+    ) -> Arc<T> {
+        if let Some(known) = self.ready(&is_current) {
+            return known;
+        }
+        let _one_at_a_time = self.state.blocking.lock();
+        // Another thread may have made the value while this one waited.
+        if let Some(known) = self.ready(&is_current) {
+            return known;
+        }
+        let value = Arc::new(make());
+        let latest = &self.state.latest;
+        latest.send_modify(|latest| latest.value = Some(Arc::clone(&value)));
+        value
     }
 
     /// Returns the last value if `is_current` is true for it, without waiting for a new one.
@@ -156,7 +181,9 @@ fn rest_after(took: Duration) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
     use std::sync::atomic::AtomicU64;
+    use std::thread;
 
     use futures_util::future::join_all;
 
@@ -236,6 +263,24 @@ mod tests {
             }
         }
         panic!("no value was made after the panic");
+    }
+
+    #[test]
+    fn threads_of_one_moment_share_one_value_and_the_tasks_see_it() {
+        let (made, prepared) = (AtomicU64::new(0), Prepared::default());
+        let both = Barrier::new(2);
+        let ask = || {
+            both.wait();
+            let make = || made.fetch_add(1, Ordering::SeqCst) + 1;
+            *prepared.get_blocking(|known| *known == 1, make)
+        };
+        let asked = thread::scope(|threads| {
+            let other = threads.spawn(ask);
+            [ask(), other.join().expect("the other thread panicked")]
+        });
+        assert_eq!(asked, [1, 1]);
+        assert_eq!(made.load(Ordering::SeqCst), 1);
+        assert_eq!(prepared.ready(|_| true).as_deref(), Some(&1));
     }
 
     #[test]

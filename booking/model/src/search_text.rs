@@ -66,11 +66,20 @@ impl SearchWord {
         }
     }
 
+    /// Returns whether the word has all letters of another. Only such a word can contain it.
+    fn has_letters_of(&self, other: &Self) -> bool {
+        other.letters & !self.letters == 0
+    }
+
     /// Returns the number of edits between two words, if it is at most `most`.
     fn edits_from(&self, typed: &Self, most: usize) -> Option<usize> {
-        // One edit changes the length by at most one. It changes at most two bits of `letters`.
-        let differ = (self.letters ^ typed.letters).count_ones() as usize;
-        if self.chars.abs_diff(typed.chars) > most || differ > 2 * most {
+        // One edit changes the length by at most one. It adds at most one letter, and takes at most
+        // one letter away.
+        let more_than_most = |letters: u64| letters.count_ones() as usize > most;
+        if self.chars.abs_diff(typed.chars) > most
+            || more_than_most(self.letters & !typed.letters)
+            || more_than_most(typed.letters & !self.letters)
+        {
             return None;
         }
         Some(osa_distance(&self.text, &typed.text)).filter(|edits| *edits <= most)

@@ -3,7 +3,7 @@
 //! the catalogue, and not for each search.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use fairgate_model::plans::pinned::SeatingPlan;
 use fairgate_model::search_text::SearchText;
@@ -18,8 +18,9 @@ use super::Catalogue;
 pub struct ShowListing {
     edition: u64,
     shows: Vec<ListedShow>,
-    /// Title, id and venue of each show, in the order of `shows`.
-    words: TextIndex,
+    /// Title, id and venue of each show, in the order of `shows`. The first search for words makes
+    /// them, because they take longer than all the rest.
+    words: OnceLock<TextIndex>,
     /// The plans of the shows, each once.
     plans: Vec<Arc<SeatingPlan>>,
 }
@@ -62,24 +63,19 @@ pub struct ListedPage<'l> {
 }
 
 impl ShowListing {
-    /// Makes the list of a catalogue's shows. This takes some milliseconds for each thousand shows.
+    /// Makes the list of a catalogue's shows. This takes some milliseconds for each ten thousand
+    /// shows.
     #[must_use]
     pub fn of(catalogue: &Catalogue) -> Self {
         // The edition is read first. If something changes after that, the list is made again.
         let edition = catalogue.edition();
         let mut plans: Vec<Arc<SeatingPlan>> = Vec::new();
         let mut positions: HashMap<*const SeatingPlan, usize> = HashMap::new();
-        let mut words = TextIndex::default();
         let mut listed = |show: Arc<Show>| {
             let plan = *positions.entry(Arc::as_ptr(&show.plan)).or_insert_with(|| {
                 plans.push(Arc::clone(&show.plan));
                 plans.len() - 1
             });
-            let document = &show.document;
-            words.add(&format!(
-                "{} {} {}",
-                document.title, show.id, document.venue
-            ));
             ListedShow {
                 room: catalogue.shown_room_of(&show),
                 plan,
@@ -90,7 +86,7 @@ impl ShowListing {
         Self {
             edition,
             shows,
-            words,
+            words: OnceLock::new(),
             plans,
         }
     }
@@ -146,16 +142,30 @@ impl ShowListing {
                     .as_ref()
                     .is_none_or(|by_plan| is_priced(listed, by_plan[listed.plan]))
         };
-        let has_words = self.words.matches(&search.words);
-        let found: Vec<_> = self.shows[begin..end.max(begin)]
-            .iter()
-            .zip(&has_words[begin..])
-            .filter_map(|(listed, has_words)| (*has_words && is_wanted(listed)).then_some(listed))
+        let has_words = (!search.words.is_empty()).then(|| self.words().matches(&search.words));
+        let has_words = |at: usize| has_words.as_ref().is_none_or(|has_words| has_words[at]);
+        let found: Vec<_> = (begin..end.max(begin))
+            .map(|at| (at, &self.shows[at]))
+            .filter_map(|(at, listed)| (has_words(at) && is_wanted(listed)).then_some(listed))
             .collect();
         ListedPage {
             total: found.len(),
             shows: found.into_iter().skip(skipped).take(per_page).collect(),
         }
+    }
+
+    fn words(&self) -> &TextIndex {
+        self.words.get_or_init(|| {
+            let mut words = TextIndex::default();
+            for ListedShow { show, .. } in &self.shows {
+                let document = &show.document;
+                words.add(&format!(
+                    "{} {} {}",
+                    document.title, show.id, document.venue
+                ));
+            }
+            words
+        })
     }
 }
 
@@ -167,13 +177,14 @@ impl Catalogue {
         self.shared.edition.get()
     }
 
-    /// Returns the list of shows as it is now. If it is not prepared, this makes a list, which
-    /// takes some milliseconds for each thousand shows.
+    /// Returns the list of shows as it is now. If it is not prepared, this prepares it, which
+    /// blocks the thread for some milliseconds for each ten thousand shows.
     #[must_use]
     pub fn current_listing(&self) -> Arc<ShowListing> {
         let edition = self.edition();
-        let ready = self.shared.listing.ready(|list| list.edition >= edition);
-        ready.unwrap_or_else(|| Arc::new(ShowListing::of(self)))
+        let is_current = |listing: &ShowListing| listing.edition >= edition;
+        let listing = &self.shared.listing;
+        listing.get_blocking(is_current, || ShowListing::of(self))
     }
 
     /// Returns the list of shows as it is now. While shows are changed all the time, the list may

@@ -22,7 +22,7 @@ use fairgate_pass::Holder;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::Catalogue;
-use crate::catalogue::onsale::HeldSeats;
+use crate::catalogue::onsale::{HeldSeats, OnsaleStepDone};
 use crate::cinema::CinemaCatalogue;
 use crate::internal::wire::{OnsaleReply, RoomEndNotice, StoppedPassNotice};
 use crate::inventory::seats::{PriceTier, SeatInventory, ShowSeatFigures, ShowSeatsLeft};
@@ -271,14 +271,22 @@ impl GatewayDesk {
             }
         }
         let now_ms = self.clock.now_ms();
-        let applied = self.catalogue.apply_onsale(request, &held, now_ms).await?;
-        let (report, written) = applied;
-        if written {
-            for show in &request.shows {
-                self.reopen_changed(&show.id).await?;
+        let (report, done) = self.catalogue.apply_onsale(request, &held, now_ms).await?;
+        let mut reply = OnsaleReply {
+            report,
+            ..OnsaleReply::default()
+        };
+        match done {
+            OnsaleStepDone::Nothing => {}
+            OnsaleStepDone::Withheld(shows) => reply.withheld = shows,
+            OnsaleStepDone::Written => {
+                reply.written = true;
+                for show in &request.shows {
+                    self.reopen_changed(&show.id).await?;
+                }
             }
         }
-        Ok(OnsaleReply { report, written })
+        Ok(reply)
     }
 
     /// Opens a show's seats again if its picture in the store was made from another plan or other

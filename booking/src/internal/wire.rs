@@ -3,6 +3,7 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use fairgate_model::holds::HoldSignalState;
+use fairgate_model::ids::ShowId;
 use fairgate_model::onsale::OnsaleReport;
 use fairgate_pass::Holder;
 use serde::{Deserialize, Serialize};
@@ -53,6 +54,9 @@ pub struct OnsaleReply {
     pub report: OnsaleReport,
     /// Whether everything was written.
     pub written: bool,
+    /// The shows that are kept off sale until the file is written. Only the step that withholds
+    /// shows names them.
+    pub withheld: Vec<ShowId>,
 }
 
 /// A pass that no longer opens anything new.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use fairgate_model::grid::picture::CellChanges;
+use fairgate_model::ids::ShowId;
 use fairgate_model::onsale::{OnsaleReport, OnsaleRequest, OnsaleStep};
 use fairgate_pass::Holder;
 use gateway::upstream::{
@@ -29,7 +30,8 @@ struct State {
     coverage: Vec<(String, Vec<String>)>,
     waiting: Vec<Holder>,
     here: Vec<Holder>,
-    onsale_refusal: OnsaleReport,
+    onsale_refusal: Option<(OnsaleStep, OnsaleReport)>,
+    withheld: Vec<ShowId>,
 }
 
 pub const CELLS: u32 = 8;
@@ -79,9 +81,14 @@ impl Bare {
         self.state.lock().here.clone()
     }
 
-    /// Sets what booking finds against an on-sale file, but only once it is to write it.
-    pub fn refuse_onsale(&self, refusal: OnsaleReport) {
-        self.state.lock().onsale_refusal = refusal;
+    /// Sets what booking finds against an on-sale file, but only at this step.
+    pub fn refuse_onsale(&self, step: OnsaleStep, refusal: OnsaleReport) {
+        self.state.lock().onsale_refusal = Some((step, refusal));
+    }
+
+    /// Sets which shows booking withholds.
+    pub fn withhold(&self, shows: Vec<ShowId>) {
+        self.state.lock().withheld = shows;
     }
 
     pub fn coverage(&self) -> Vec<(String, Vec<String>)> {
@@ -128,9 +135,11 @@ impl BookingCore for Bare {
     }
 
     async fn apply_onsale(&self, request: &OnsaleRequest) -> Result<OnsaleReply, BookingFailure> {
-        let mut reply = OnsaleReply::default();
-        if request.step == OnsaleStep::Write {
-            reply.report = self.state.lock().onsale_refusal.clone();
+        let (mut reply, state) = (OnsaleReply::default(), self.state.lock());
+        match &state.onsale_refusal {
+            Some((step, refusal)) if *step == request.step => reply.report = refusal.clone(),
+            _ if request.step == OnsaleStep::Withhold => reply.withheld.clone_from(&state.withheld),
+            _ => {}
         }
         Ok(reply)
     }

@@ -81,13 +81,16 @@ impl TextIndex {
             .collect();
         let joined = &tables[typed.whole.text.as_str()];
         let is_unspaced = is_unspaced(&typed.whole.text);
+        let contains = |text: &IndexedText| {
+            text.whole.text.starts_with(&typed.whole.text)
+                || (is_unspaced && text.whole.text.contains(&typed.whole.text))
+        };
         let matches = |text: &IndexedText| {
             text.least_edits(joined) != TOO_MANY
                 || readings
                     .iter()
                     .any(|reading| text.has_reading(reading, edits_max))
-                || text.whole.text.starts_with(&typed.whole.text)
-                || (is_unspaced && text.whole.text.contains(&typed.whole.text))
+                || (text.whole.has_letters_of(&typed.whole) && contains(text))
                 || text.whole.edits_from(&typed.whole, edits_max).is_some()
         };
         self.texts.iter().map(matches).collect()

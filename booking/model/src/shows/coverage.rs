@@ -9,7 +9,7 @@ use super::document::ShowState;
 /// The built-in room. It sells the walk-ins that no other room names.
 pub const EVERYDAY: &str = "everyday";
 
-/// The most withheld shows that a warning names.
+/// The most withheld shows that a sentence names.
 const WITHHELD_NAMED_MAX: usize = 5;
 
 /// Why nobody sells a show.
@@ -34,19 +34,31 @@ pub fn unnamed_show_warning(show: &ShowId) -> String {
 /// Returns what a promoter should know about shows that an unfinished apply keeps off sale.
 #[must_use]
 pub fn withheld_shows_warning(shows: &[ShowId]) -> String {
-    let names: Vec<&str> = shows
-        .iter()
-        .take(WITHHELD_NAMED_MAX)
-        .map(ShowId::as_str)
-        .collect();
+    format!(
+        "shows are kept off sale because an on-sale file that changes them was stored in part: {}; apply the file again, or put the shows",
+        some_names(shows)
+    )
+}
+
+/// Returns what a promoter should know about the shows that stay off sale after an apply that
+/// stored its file in part, or not at all.
+#[must_use]
+pub fn left_off_sale(shows: &[ShowId]) -> String {
+    format!(
+        "Shows of the file are kept off sale until you apply it again, or put them: {}.",
+        some_names(shows)
+    )
+}
+
+/// Returns the first of these ids, and how many more there are.
+fn some_names(shows: &[ShowId]) -> String {
+    let named = shows.iter().take(WITHHELD_NAMED_MAX);
+    let names: Vec<&str> = named.map(ShowId::as_str).collect();
     let more = match shows.len() - names.len() {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!(
-        "shows are kept off sale because an on-sale file that changes them was stored in part: {}{more}; apply the file again, or put the shows",
-        names.join(", ")
-    )
+    format!("{}{more}", names.join(", "))
 }
 
 /// Returns what a promoter should know about a show on sale that no room names any more.

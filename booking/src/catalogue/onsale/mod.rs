@@ -82,9 +82,20 @@ impl AppliedEntries {
     }
 }
 
+/// What a step of an apply has done.
+#[derive(Debug)]
+pub enum OnsaleStepDone {
+    /// Nothing was asked for, or something stands against the file.
+    Nothing,
+    /// These shows are kept off sale until the file is written.
+    Withheld(Vec<ShowId>),
+    /// The whole file is written.
+    Written,
+}
+
 impl Catalogue {
     /// Reports what an on-sale file changes. If there is neither a fault nor a conflict, also does
-    /// the step that the request names. Returns whether the file is written. `held` has the held
+    /// the step that the request names. `held` has the held
     /// seats of the file's shows. If an order was made meanwhile and the ledger refuses a show,
     /// nothing is written, and the refusal is a fault of the report.
     ///
@@ -95,33 +106,34 @@ impl Catalogue {
         request: &OnsaleRequest,
         held: &HeldSeats,
         now_ms: i64,
-    ) -> Result<(OnsaleReport, bool), LedgerError> {
+    ) -> Result<(OnsaleReport, OnsaleStepDone), LedgerError> {
         for _ in 0..TRIES_MAX {
             self.refresh_catalogue().await?;
             let version = self.read_version().await;
             let mut compared = self.compare_onsale(request, held).await?;
             self.add_warnings(request, &mut compared, now_ms).await?;
             if request.step == OnsaleStep::Compare || !compared.report.is_applicable() {
-                return Ok((compared.report, false));
+                return Ok((compared.report, OnsaleStepDone::Nothing));
             }
             let mut report = std::mem::take(&mut compared.report);
-            let is_last = request.step == OnsaleStep::Write;
-            let done = if is_last {
-                self.write_onsale(version, request, compared, now_ms).await
+            let done = if request.step == OnsaleStep::Write {
+                let written = self.write_onsale(version, request, compared, now_ms);
+                written.await.map(|()| OnsaleStepDone::Written)
             } else {
                 let shows = self.shows_to_withhold(request, &compared);
                 drop(compared);
-                self.withhold_shows(version, shows).await
+                let withheld = self.withhold_shows(version, shows).await;
+                withheld.map(OnsaleStepDone::Withheld)
             };
             match done {
-                Ok(()) => return Ok((report, is_last)),
+                Ok(done) => return Ok((report, done)),
                 Err(OnsaleRefused::ChangedMeanwhile) => {}
                 Err(OnsaleRefused::Show(id, refused)) => {
                     let present = self.show(&id);
                     let refused = ShowPutRefusal::from_ledger(refused, present.as_deref());
                     let item = item_of(OnsaleKind::Show, id.as_str());
                     add_refusal(refused, &item, &mut report);
-                    return Ok((report, false));
+                    return Ok((report, OnsaleStepDone::Nothing));
                 }
                 Err(OnsaleRefused::Ledger(error)) => return Err(error),
             }

@@ -27,18 +27,21 @@ impl Catalogue {
         shows.map(|show| show.id.clone()).collect()
     }
 
-    /// Withholds shows. Nobody sells them until they are written.
+    /// Withholds shows. Nobody sells them until they are written. Returns these shows.
     pub(super) async fn withhold_shows(
         &self,
         compared_with: u64,
         shows: Vec<ShowId>,
-    ) -> Result<(), OnsaleRefused> {
+    ) -> Result<Vec<ShowId>, OnsaleRefused> {
         if shows.is_empty() {
-            return Ok(());
+            return Ok(shows);
         }
         let mut version = self.shared.version.lock().await;
-        self.ledger.withhold_shows(compared_with, shows).await?;
-        Ok(self.reload(&mut version).await?)
+        self.ledger
+            .withhold_shows(compared_with, shows.clone())
+            .await?;
+        self.reload(&mut version).await?;
+        Ok(shows)
     }
 
     /// Returns the shows of the file that are withheld.

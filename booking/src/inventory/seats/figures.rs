@@ -110,10 +110,17 @@ impl SeatInventory {
         let to_count = self.choose_shows_to_count(shows, now_ms).await;
         // The shows are counted at the same time, so that a store that does not answer delays the
         // whole call no longer than one show would.
-        let counting = to_count.iter().map(|show| self.count_show(show, now_ms));
-        let figures = join_all(counting).await;
-        for (show, figures) in to_count.iter().zip(figures) {
-            let (figures, at) = (figures?, Some(Instant::now()));
+        let counting = to_count.iter().map(|show| self.count_at_rest(show, now_ms));
+        let (mut figures, mut unopened) = (Vec::new(), Vec::new());
+        for (show, counted) in to_count.iter().zip(join_all(counting).await) {
+            match counted? {
+                Some(counted) => figures.push((show, counted)),
+                None => unopened.push(show),
+            }
+        }
+        let counted = self.count_unopened(unopened, now_ms).await?;
+        for (show, figures) in figures.into_iter().chain(counted) {
+            let at = Some(Instant::now());
             self.shared
                 .counted
                 .lock()
@@ -156,22 +163,46 @@ impl SeatInventory {
         chosen
     }
 
-    async fn count_show(&self, show: &Show, now_ms: i64) -> Result<ShowSeatFigures, LedgerError> {
+    /// Counts a show without opening it. Returns `None` if only the ledger knows its seats.
+    async fn count_at_rest(
+        &self,
+        show: &Show,
+        now_ms: i64,
+    ) -> Result<Option<ShowSeatFigures>, LedgerError> {
         if show.run.is_some() {
-            return self.count_train(show, now_ms).await;
+            return self.count_train(show, now_ms).await.map(Some);
         }
         if let Some(figures) = self.figures_in_store(show, now_ms).await {
-            return Ok(figures);
+            return Ok(Some(figures));
         }
         if self.store.cursor(&show.id).await == Err(InventoryRefusal::Unreachable) {
             return Err(unavailable("the store of the seats does not answer"));
         }
-        if self.ledger.claimed(&show.id).await?.is_empty() {
-            return Ok(ShowSeatFigures::unsold(show, now_ms));
+        Ok(None)
+    }
+
+    /// Counts shows that are not open and are no trains. Asks the ledger once which of them have
+    /// claimed cells, and opens these.
+    async fn count_unopened<'s>(
+        &self,
+        shows: Vec<&'s Arc<Show>>,
+        now_ms: i64,
+    ) -> Result<Vec<(&'s Arc<Show>, ShowSeatFigures)>, LedgerError> {
+        if shows.is_empty() {
+            return Ok(Vec::new());
         }
-        self.ensure_open(show).await?;
-        let figures = self.figures_in_store(show, now_ms).await;
-        figures.ok_or_else(|| unavailable("the show is not open"))
+        let ids = shows.iter().map(|show| show.id.clone()).collect();
+        let claimed = self.ledger.claimed_shows(ids).await?;
+        let counting = shows.into_iter().map(async |show| {
+            if !claimed.contains(&show.id) {
+                return Ok((show, ShowSeatFigures::unsold(show, now_ms)));
+            }
+            self.ensure_open(show).await?;
+            let figures = self.figures_in_store(show, now_ms).await;
+            let figures = figures.ok_or_else(|| unavailable("the show is not open"))?;
+            Ok((show, figures))
+        });
+        join_all(counting).await.into_iter().collect()
     }
 
     /// Counts a train without opening it, because a room may cover all departures of a country.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fairgate_model::grid::CellState;
+use fairgate_model::ids::ShowId;
 use fairgate_model::shows::Show;
 use futures_util::future::join_all;
 
@@ -53,10 +54,7 @@ impl SeatInventory {
         &self,
         shows: &[Arc<Show>],
     ) -> Result<Vec<Arc<[SeatsLeft]>>, LedgerError> {
-        let counts = shows
-            .iter()
-            .map(|show| self.seats_left_of_show(show, CACHED_FOR));
-        join_all(counts).await.into_iter().collect()
+        self.seats_left_cached(shows, |_| CACHED_FOR).await
     }
 
     /// Does the same as [`Self::seats_left`], but the counts of shows that are not in use may be
@@ -69,75 +67,120 @@ impl SeatInventory {
         shows: &[Arc<Show>],
     ) -> Result<Vec<Arc<[SeatsLeft]>>, LedgerError> {
         let in_use: HashSet<_> = self.store.in_use().await.into_iter().collect();
-        let counts = shows.iter().map(|show| {
-            let is_used = in_use.contains(&show.id);
-            self.seats_left_of_show(
-                show,
-                if is_used {
-                    CACHED_FOR
-                } else {
-                    CACHED_AT_REST_FOR
-                },
-            )
-        });
-        join_all(counts).await.into_iter().collect()
+        let cached_for = |show: &Show| match in_use.contains(&show.id) {
+            true => CACHED_FOR,
+            false => CACHED_AT_REST_FOR,
+        };
+        self.seats_left_cached(shows, cached_for).await
     }
 
-    async fn seats_left_of_show(
+    async fn seats_left_cached(
+        &self,
+        shows: &[Arc<Show>],
+        cached_for: impl Fn(&Show) -> Duration,
+    ) -> Result<Vec<Arc<[SeatsLeft]>>, LedgerError> {
+        let counting = shows.iter().map(|show| {
+            let cached_for = cached_for(show);
+            self.seats_left_without_ledger(show, cached_for)
+        });
+        let counts = join_all(counting).await;
+        // A show that is not open has no held seats, and the ledger knows its sold seats. It is
+        // asked once for all such shows.
+        let unopened: Vec<ShowId> = shows
+            .iter()
+            .zip(&counts)
+            .filter(|(_, left)| left.is_none())
+            .map(|(show, _)| show.id.clone())
+            .collect();
+        if unopened.is_empty() {
+            return Ok(counts.into_iter().flatten().collect());
+        }
+        let counts = shows.iter().zip(counts);
+        let claimed = match self.ledger.claimed_shows(unopened).await {
+            Ok(claimed) => claimed,
+            Err(error) => {
+                // Old counts are better than none.
+                let or_old = |(show, left): (&Arc<Show>, Option<_>)| {
+                    left.or_else(|| self.cached_seats_left(show).map(|(_, old)| old))
+                };
+                let all: Option<Vec<_>> = counts.map(or_old).collect();
+                return all.ok_or(error);
+            }
+        };
+        let counting = counts.map(async |(show, left)| match left {
+            Some(left) => Ok(left),
+            None => {
+                let is_claimed = claimed.contains(&show.id);
+                self.seats_left_in_ledger(show, is_claimed).await
+            }
+        });
+        join_all(counting).await.into_iter().collect()
+    }
+
+    /// Counts a show's seats left without the ledger. Returns `None` if only the ledger knows them.
+    async fn seats_left_without_ledger(
         &self,
         show: &Show,
         cached_for: Duration,
-    ) -> Result<Arc<[SeatsLeft]>, LedgerError> {
+    ) -> Option<Arc<[SeatsLeft]>> {
         // A show that is over has no seats left, so neither the store nor the ledger is asked.
         if show.is_over(self.clock.now_ms()) {
-            return Ok(count_seats_left(show, |_| CellState::Sold).into());
+            return Some(count_seats_left(show, |_| CellState::Sold).into());
         }
-        let edition = show.edition();
-        let cached = {
-            let cache = self.shared.seats_left.lock();
-            let of_show = cache
-                .get(&show.id)
-                .filter(|cached| cached.edition == edition);
-            of_show.map(|cached| (cached.counted_at, Arc::clone(&cached.left)))
-        };
-        if let Some((counted_at, left)) = &cached
+        if let Some((counted_at, left)) = self.cached_seats_left(show)
             && counted_at.elapsed() < cached_for
         {
-            return Ok(Arc::clone(left));
+            return Some(left);
         }
-        let left: Arc<[SeatsLeft]> = match self.store.glance(&show.id).await {
-            Some(view) => count_left_in_view(show, &view).into(),
-            // A show that is not open has no held seats. The ledger knows its sold seats.
-            None => match self.ledger.claimed(&show.id).await {
-                Ok(claimed) => {
-                    let taken: HashSet<_> = claimed.into_iter().map(|(seat, _, _)| seat).collect();
-                    let state = |seat| match taken.contains(&seat) {
-                        true => CellState::Sold,
-                        false => CellState::Free,
-                    };
-                    count_seats_left(show, state).into()
-                }
+        let view = self.store.glance(&show.id).await?;
+        let left = count_left_in_view(show, &view).into();
+        Some(self.cache_seats_left(show, left))
+    }
+
+    /// Counts the seats left of a show that is not open.
+    async fn seats_left_in_ledger(
+        &self,
+        show: &Show,
+        is_claimed: bool,
+    ) -> Result<Arc<[SeatsLeft]>, LedgerError> {
+        let mut taken = HashSet::new();
+        if is_claimed {
+            match self.ledger.claimed(&show.id).await {
+                Ok(claimed) => taken.extend(claimed.into_iter().map(|(seat, _, _)| seat)),
                 Err(error) => {
-                    // Old counts are better than none.
-                    return cached.map(|(_, left)| left).ok_or(error);
+                    let old = self.cached_seats_left(show);
+                    return old.map(|(_, old)| old).ok_or(error);
                 }
-            },
+            }
+        }
+        let state = |seat| match taken.contains(&seat) {
+            true => CellState::Sold,
+            false => CellState::Free,
         };
+        let left = count_seats_left(show, state).into();
+        Ok(self.cache_seats_left(show, left))
+    }
+
+    /// Returns the last counts of a show with this plan and these prices, however old they are.
+    fn cached_seats_left(&self, show: &Show) -> Option<(Instant, Arc<[SeatsLeft]>)> {
+        let cache = self.shared.seats_left.lock();
+        let cached = cache.get(&show.id)?;
+        let is_same = cached.edition == show.edition();
+        is_same.then(|| (cached.counted_at, Arc::clone(&cached.left)))
+    }
+
+    fn cache_seats_left(&self, show: &Show, left: Arc<[SeatsLeft]>) -> Arc<[SeatsLeft]> {
         let mut cache = self.shared.seats_left.lock();
         if cache.len() >= CACHED_MAX {
             cache.retain(|_, cached| cached.counted_at.elapsed() < CACHED_AT_REST_FOR);
         }
-        let counted_at = Instant::now();
-        let cached_left = Arc::clone(&left);
-        cache.insert(
-            show.id.clone(),
-            CachedSeatsLeft {
-                counted_at,
-                edition,
-                left: cached_left,
-            },
-        );
-        Ok(left)
+        let cached = CachedSeatsLeft {
+            counted_at: Instant::now(),
+            edition: show.edition(),
+            left: Arc::clone(&left),
+        };
+        cache.insert(show.id.clone(), cached);
+        left
     }
 }
 

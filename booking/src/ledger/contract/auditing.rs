@@ -292,6 +292,13 @@ async fn order_facts_list_a_failed_refund_until_it_is_done(ledger: Books) {
 
 async fn claimed_cells_say_whether_they_are_sold(ledger: Books) {
     stocked(&ledger).await;
+    let claimed_shows = async || {
+        let other = "without-orders".parse().expect("a slug");
+        let asked = vec![other, show()];
+        let claimed = ledger.claimed_shows(asked).await.expect("readable");
+        Vec::from_iter(claimed)
+    };
+    assert!(claimed_shows().await.is_empty(), "nothing is claimed yet");
     let sold = claimed(&ledger, "a", ANA, &[0]).await;
     authorised(&ledger, &sold).await;
     claimed(&ledger, "b", BEN, &[3]).await;
@@ -301,6 +308,7 @@ async fn claimed_cells_say_whether_they_are_sold(ledger: Books) {
         claims,
         [(0, 0, true), (0, 1, true), (3, 0, false), (3, 1, false)]
     );
+    assert_eq!(claimed_shows().await, [show()]);
 }
 
 async fn an_order_that_lacks_nothing_is_not_mended(ledger: Books) {

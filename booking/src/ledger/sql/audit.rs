@@ -1,6 +1,6 @@
 //! Reads from the ledger for the reconciler, and makes its repairs.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
 
 use fairgate_databases::{NamedLock, SqlRow, SqlTransaction, ToSqlValue};
@@ -90,6 +90,14 @@ impl Ledger {
     pub async fn claimed(&self, show: &ShowId) -> Result<Vec<ClaimedCell>> {
         self.installation
             .read(show.clone(), |tx, show| Box::pin(claimed_cells(tx, show)))
+            .await
+    }
+
+    /// Returns which of these shows have claimed cells.
+    pub async fn claimed_shows(&self, shows: Vec<ShowId>) -> Result<BTreeSet<ShowId>> {
+        let shows: Vec<String> = shows.iter().map(ToString::to_string).collect();
+        self.installation
+            .read(shows, |tx, shows| Box::pin(claimed_shows(tx, shows)))
             .await
     }
 
@@ -216,6 +224,13 @@ async fn claimed_cells(tx: &SqlTransaction, show: &ShowId) -> Result<Vec<Claimed
     let claims = tx.query(sql, &[&show.as_str()]).await?;
     let read = |row: &SqlRow| Ok((small(row, 0)?, small(row, 1)?, row.get(2)?));
     claims.iter().map(read).collect()
+}
+
+async fn claimed_shows(tx: &SqlTransaction, shows: &[String]) -> Result<BTreeSet<ShowId>> {
+    let sql = "SELECT s.show FROM shows s WHERE s.show = ANY ($1) \
+         AND EXISTS (SELECT 1 FROM claims c WHERE c.show = s.show)";
+    let claimed = tx.query(sql, &[&shows]).await?;
+    claimed.iter().map(|row| parsed(text(row, 0)?)).collect()
 }
 
 const FACTS: &str = "SELECT o.order_id, o.state, o.claim_until, o.items, p.payment, p.state, \

@@ -10,10 +10,11 @@ use fairgate_base::http::keys::PromoterCaller;
 use fairgate_base::http::{BodyBytes, Problem, ProblemCode, QueryParams, parse_json};
 use fairgate_model::counted::counted;
 use fairgate_model::onsale::OnsaleReport;
+use fairgate_model::shows::coverage::left_off_sale;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::OnsaleFailure;
+use super::{OnsaleFailure, OnsaleOutcome};
 use crate::onsale::file::{OnsaleFile, PlanFiles};
 use crate::promoter::PromoterControls;
 
@@ -58,17 +59,24 @@ pub(crate) async fn apply(
     let file = read_file(media_type, &body)?;
     // The apply runs in a task of its own. If the promoter hangs up in the middle, it still ends.
     let applying = tokio::spawn(async move { promoter.apply_onsale(&file, query.preview).await });
-    let report = applying.await.map_err(|error| {
+    let OnsaleOutcome { report, withheld } = applying.await.map_err(|error| {
         tracing::error!(%error, "applying an on-sale file failed");
         Problem::new(
             ProblemCode::Internal,
             "The on-sale file could not be applied as a whole. Apply it again.",
         )
-    })??;
-    if query.preview || report.is_applicable() {
-        return Ok(Json(report));
+    })?;
+    let mut problem = match report {
+        Ok(report) if query.preview || report.is_applicable() => return Ok(Json(report)),
+        Ok(report) => not_applied(&report, &[]),
+        Err(failure) => failure.into(),
+    };
+    if withheld.is_empty() {
+        return Err(problem);
     }
-    Err(not_applied(&report, &[]))
+    let withheld = Vec::from_iter(withheld);
+    problem.detail = format!("{} {}", problem.detail, left_off_sale(&withheld));
+    Err(problem.with_member("off_sale", &withheld))
 }
 
 /// The type that the caller gives the file. A file of another type is refused before it is read.
@@ -200,6 +208,12 @@ impl From<OnsaleFailure> for Problem {
                 "Rooms of the file were changed while it was being applied. Nothing was applied. Apply the file again.",
             ),
             OnsaleFailure::Ledger(failure) => failure.into(),
+            OnsaleFailure::RoomsUnconfirmed(failure) => {
+                let mut problem = Self::from(failure);
+                "The ledger did not confirm the rooms of the file, so they may be stored or not. Its venues and shows were not stored. Apply the file again."
+                    .clone_into(&mut problem.detail);
+                problem
+            }
             OnsaleFailure::Booking(failure) => failure.into(),
             OnsaleFailure::Refused {
                 stored_rooms,

@@ -9,6 +9,9 @@
 pub(crate) mod http;
 mod rooms;
 
+use std::collections::BTreeSet;
+
+use fairgate_model::ids::ShowId;
 use fairgate_model::onsale::{OnsaleReport, OnsaleRequest, OnsaleStep};
 
 use super::PromoterControls;
@@ -18,15 +21,26 @@ use crate::onsale::file::OnsaleFile;
 use crate::upstream::{BookingFailure, OnsaleReply};
 use rooms::ComparedRooms;
 
+/// How an apply ended.
+pub struct OnsaleOutcome {
+    /// What the file changes. If this has a fault or a conflict, nothing was written.
+    pub report: Result<OnsaleReport, OnsaleFailure>,
+    /// The shows that are kept off sale until the file is applied.
+    pub withheld: BTreeSet<ShowId>,
+}
+
 /// Why an on-sale file was not applied, although it has no fault.
 #[derive(Debug, thiserror::Error)]
 pub enum OnsaleFailure {
     /// Somebody kept changing the rooms of the file. Nothing was written.
     #[error("somebody kept changing the rooms of the file")]
     ChangedMeanwhile,
-    /// The ledger failed. Nothing was written.
+    /// The ledger failed before anything was written.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+    /// The ledger did not confirm the rooms. Venues and shows were not written.
+    #[error("the rooms of the file were not confirmed")]
+    RoomsUnconfirmed(#[source] LedgerError),
     /// Booking failed before anything was written.
     #[error(transparent)]
     Booking(#[from] BookingFailure),
@@ -74,33 +88,36 @@ fn locate_faults(file: &OnsaleFile, report: &mut OnsaleReport) {
 }
 
 impl PromoterControls {
-    /// Applies an on-sale file, or reports what it would change. If the report has a fault or a
-    /// conflict, nothing was written.
-    ///
-    /// # Errors
-    /// Fails if ledger or booking did not answer, if somebody kept changing the same rooms, or if
-    /// booking refused the file after the rooms were stored.
-    pub async fn apply_onsale(
-        &self,
-        file: &OnsaleFile,
-        preview: bool,
-    ) -> Result<OnsaleReport, OnsaleFailure> {
-        let lease = self.follower.lease_changes().await?;
-        let mut outcome = self.apply_alone(file, preview).await;
-        lease.release_lease().await;
-        match &mut outcome {
+    /// Applies an on-sale file, or reports what it would change.
+    pub async fn apply_onsale(&self, file: &OnsaleFile, preview: bool) -> OnsaleOutcome {
+        let mut withheld = BTreeSet::new();
+        let mut report = match self.follower.lease_changes().await {
+            Ok(lease) => {
+                let report = self.apply_alone(file, preview, &mut withheld).await;
+                lease.release_lease().await;
+                report
+            }
+            Err(failure) => Err(failure.into()),
+        };
+        match &mut report {
             Ok(report) => locate_faults(file, report),
             Err(OnsaleFailure::Refused { report, .. }) => locate_faults(file, report),
             Err(_) => {}
         }
-        outcome
+        OnsaleOutcome { report, withheld }
     }
 
-    /// Does what [`Self::apply_onsale`] does, while no other node changes rooms.
+    /// Does what [`Self::apply_onsale`] does, while no other node changes rooms. Adds the shows
+    /// that are kept off sale to `withheld`, and takes them out once they are written.
+    ///
+    /// # Errors
+    /// Fails if ledger or booking did not answer, if somebody kept changing the same rooms, or if
+    /// booking refused the file after the rooms were stored.
     async fn apply_alone(
         &self,
         file: &OnsaleFile,
         preview: bool,
+        withheld: &mut BTreeSet<ShowId>,
     ) -> Result<OnsaleReport, OnsaleFailure> {
         for _ in 0..TRIES_MAX {
             let compared = self.compare_rooms(file).await?;
@@ -123,7 +140,13 @@ impl PromoterControls {
             }
             // The new rooms must not sell the shows as they are before the file is written.
             request.step = OnsaleStep::Withhold;
-            self.rooms.core().apply_onsale(&request).await?;
+            let mut at_booking = self.rooms.core().apply_onsale(&request).await?;
+            withheld.append(&mut at_booking.withheld.into_iter().collect());
+            // Something may have changed at booking since the comparison.
+            if !at_booking.report.is_applicable() {
+                at_booking.report.append(compared.report);
+                return Ok(at_booking.report);
+            }
             let stored_rooms = compared.changed_rooms();
             match self.write_rooms(compared).await {
                 Ok(()) => {}
@@ -140,6 +163,7 @@ impl PromoterControls {
                 self.follower.owe_coverage();
                 return Err(failure);
             }
+            withheld.clear();
             return Ok(report);
         }
         Err(OnsaleFailure::ChangedMeanwhile)
@@ -154,12 +178,15 @@ impl PromoterControls {
             .await
             .map_err(|refused| match refused {
                 RoomsRefused::ChangedMeanwhile => OnsaleFailure::ChangedMeanwhile,
-                RoomsRefused::Ledger(error) => OnsaleFailure::Ledger(error),
+                RoomsRefused::Ledger(error) => OnsaleFailure::RoomsUnconfirmed(error),
             })?;
         for room in rooms {
             match room.change {
                 AppliedRoomChange::None => {}
-                AppliedRoomChange::Create(_) => drop(self.rooms.take_up(room.row).await?),
+                AppliedRoomChange::Create(_) => {
+                    let taken_up = self.rooms.take_up(room.row).await;
+                    drop(taken_up.map_err(OnsaleFailure::RoomsUnconfirmed)?);
+                }
                 AppliedRoomChange::Replace { .. } => {
                     if let Ok(open) = self.rooms.get(&room.row.room) {
                         self.follower.take_row(&open, room.row);

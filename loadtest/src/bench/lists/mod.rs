@@ -27,8 +27,8 @@ const VISITOR_P99_MS_MAX: f64 = 50.0;
 /// How long the processor time of an installation without calls is measured.
 const IDLE_FOR: Duration = Duration::from_secs(5);
 /// An installation that uses less than this (milliseconds of a core a second) is done with what
-/// the import has begun.
-const IDLE_MS_PER_S: f64 = 100.0;
+/// the import has begun. Its rooms still look at their shows every second.
+const IDLE_MS_PER_S: f64 = 250.0;
 /// How often an installation is looked at until it is idle.
 const IDLE_LOOKS_MAX: usize = 24;
 /// How long the processor time of a list is measured, at most.

@@ -3,6 +3,7 @@
 //! texts have only a few thousand different words.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::normal::is_unspaced;
 use super::{SearchText, SearchWord};
@@ -17,14 +18,17 @@ pub struct TextIndex {
     words: Vec<SearchWord>,
     positions: HashMap<String, u32>,
     texts: Vec<IndexedText>,
+    /// The words of each text, one text after the other, as positions in `words`. They are together
+    /// because a search reads all of them.
+    words_of_texts: Vec<u32>,
 }
 
 #[derive(Debug)]
 struct IndexedText {
     /// All words joined without spaces.
     whole: SearchWord,
-    /// The positions of its words in all readings, each once.
-    words: Box<[u32]>,
+    /// Where `words_of_texts` has its words in all readings, each once.
+    words: Range<usize>,
 }
 
 /// How many edits turn each word of the index into a typed word.
@@ -49,9 +53,11 @@ impl TextIndex {
         }
         words.sort_unstable();
         words.dedup();
+        let begin = self.words_of_texts.len();
+        self.words_of_texts.append(&mut words);
         self.texts.push(IndexedText {
             whole: text.whole,
-            words: words.into(),
+            words: begin..self.words_of_texts.len(),
         });
     }
 
@@ -86,10 +92,11 @@ impl TextIndex {
                 || (is_unspaced && text.whole.text.contains(&typed.whole.text))
         };
         let matches = |text: &IndexedText| {
-            text.least_edits(joined) != TOO_MANY
+            let words = &self.words_of_texts[text.words.clone()];
+            least_edits(words, joined) != TOO_MANY
                 || readings
                     .iter()
-                    .any(|reading| text.has_reading(reading, edits_max))
+                    .any(|reading| has_reading(words, reading, edits_max))
                 || (text.whole.has_letters_of(&typed.whole) && contains(text))
                 || text.whole.edits_from(&typed.whole, edits_max).is_some()
         };
@@ -99,7 +106,7 @@ impl TextIndex {
     /// Compares a typed word with every word of the index.
     fn edits(&self, typed: &SearchWord, edits_max: usize) -> EditTable {
         let edits = |word: &SearchWord| {
-            if word.text.starts_with(&typed.text) {
+            if word.has_letters_of(typed) && word.text.starts_with(&typed.text) {
                 return 0;
             }
             let edits = word.edits_from(typed, edits_max);
@@ -110,22 +117,21 @@ impl TextIndex {
     }
 }
 
-impl IndexedText {
-    fn least_edits(&self, table: &EditTable) -> u8 {
-        let edits = self.words.iter().map(|word| table[*word as usize]);
-        edits.min().unwrap_or(TOO_MANY)
-    }
+/// Returns how many edits turn one of these words into a typed word.
+fn least_edits(words: &[u32], table: &EditTable) -> u8 {
+    let edits = words.iter().map(|word| table[*word as usize]);
+    edits.min().unwrap_or(TOO_MANY)
+}
 
-    /// Returns whether all typed words of a reading are in the text, with at most this many edits
-    /// together.
-    fn has_reading(&self, reading: &[&EditTable], edits_max: usize) -> bool {
-        let mut edits = 0;
-        reading.iter().all(|table| {
-            let least = self.least_edits(table);
-            edits += usize::from(least);
-            least != TOO_MANY && edits <= edits_max
-        })
-    }
+/// Returns whether all typed words of a reading are among these words, with at most this many edits
+/// together.
+fn has_reading(words: &[u32], reading: &[&EditTable], edits_max: usize) -> bool {
+    let mut edits = 0;
+    reading.iter().all(|table| {
+        let least = least_edits(words, table);
+        edits += usize::from(least);
+        least != TOO_MANY && edits <= edits_max
+    })
 }
 
 #[cfg(test)]

@@ -123,10 +123,6 @@ impl GatewayApp {
         };
         let handles = handles::gateway_handles(config, &shared, secret);
         let ops = handles.ops.clone();
-        tokio::spawn(log_warnings(
-            async move || ops.troubles().await,
-            opened.rooms.stopping(),
-        ));
         start_upkeep(
             handles.waiting_line.clone(),
             handles.searches.clone(),
@@ -139,8 +135,14 @@ impl GatewayApp {
             Some(address) => Some(serve::listen(address, "FAIRGATE_OPS_LISTEN").await?),
             None => None,
         };
+        let listener = serve::listen(config.listen, "FAIRGATE_LISTEN").await?;
+        // A process that cannot start says only why.
+        tokio::spawn(log_warnings(
+            async move || ops.troubles().await,
+            opened.rooms.stopping(),
+        ));
         Ok(Self {
-            listener: serve::listen(config.listen, "FAIRGATE_LISTEN").await?,
+            listener,
             router: router::build(&handles),
             operators: operators
                 .map(|listener| (listener, router::operators_port(handles.ops.clone()))),

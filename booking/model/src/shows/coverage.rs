@@ -40,12 +40,12 @@ pub fn withheld_shows_warning(shows: &[ShowId]) -> String {
     )
 }
 
-/// Returns what a promoter should know about the shows that stay off sale after an apply that
-/// stored its file in part, or not at all.
+/// Returns what a promoter should know about the shows that an apply has withheld, if it did not
+/// store its file, or if nobody knows whether it did.
 #[must_use]
 pub fn left_off_sale(shows: &[ShowId]) -> String {
     format!(
-        "Shows of the file are kept off sale until you apply it again, or put them: {}.",
+        "Shows of the file may be off sale until you apply it again, or put them: {}.",
         some_names(shows)
     )
 }

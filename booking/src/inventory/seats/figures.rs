@@ -110,7 +110,9 @@ impl SeatInventory {
         let to_count = self.choose_shows_to_count(shows, now_ms).await;
         // The shows are counted at the same time, so that a store that does not answer delays the
         // whole call no longer than one show would.
-        let counting = to_count.iter().map(|show| self.count_at_rest(show, now_ms));
+        let counting = to_count
+            .iter()
+            .map(|show| self.count_without_opening(show, now_ms));
         let (mut figures, mut unopened) = (Vec::new(), Vec::new());
         for (show, counted) in to_count.iter().zip(join_all(counting).await) {
             match counted? {
@@ -163,8 +165,8 @@ impl SeatInventory {
         chosen
     }
 
-    /// Counts a show without opening it. Returns `None` if only the ledger knows its seats.
-    async fn count_at_rest(
+    /// Counts a train, or a show that is open. Returns `None` for a show that is not open.
+    async fn count_without_opening(
         &self,
         show: &Show,
         now_ms: i64,

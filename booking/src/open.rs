@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use fairgate_base::clock::{Clock, follow_clock};
 use fairgate_base::config::{SecretSetting, StoreSettings};
+use fairgate_base::log_failed_try;
 use fairgate_base::process::data::{self, DataLock, DataLockError};
 use fairgate_base::process::leases::{ProcessLeases, ProcessRefusal, ProcessStoreKind};
 use fairgate_databases::{DatabaseOpenError, Installation, PostgresDatabase, SqliteDatabase};
@@ -84,7 +85,13 @@ pub async fn open_installation(
     let file = data.join(FILE);
     let opened = SqliteDatabase::open(&file);
     let writer = opened.map_err(|error| BookingOpenError::File { file, error })?;
-    Ok((Installation::File(writer), Some(lock)))
+    let installation = Installation::File(writer);
+    // The lock shows that the process that held these leases has ended. If the file takes no write
+    // now, the leases run out by themselves.
+    if let Err(error) = installation.end_all_leases().await {
+        log_failed_try!(error, "the leases of an ended process were not ended");
+    }
+    Ok((installation, Some(lock)))
 }
 
 /// Opens the ledger in an installation's database, and brings its tables up to date.
@@ -176,5 +183,26 @@ pub async fn close_installation(installation: &Installation) {
         Err(_) => tracing::warn!(
             "the ledger did not close in time; it is whole together with the -wal file beside it"
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_lease_ends_with_the_only_process_that_uses_the_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let lease = async |owner| {
+            let stores = StoreSettings::default();
+            let opened = open_installation(&stores, folder.path()).await;
+            let (installation, lock) = opened.expect("nobody else has the folder");
+            let taken = installation.lease("rooms", owner, 60_000).await;
+            close_installation(&installation).await;
+            drop(lock);
+            taken.expect("the file takes writes")
+        };
+        assert!(lease("one").await, "nobody has the lease");
+        assert!(lease("another").await, "its owner has ended");
     }
 }

@@ -20,6 +20,8 @@ const TTL_MS: i64 = 5_000;
 const RENEWED_EVERY: Duration = Duration::from_millis(1_500);
 const WAIT_MAX: Duration = Duration::from_secs(8);
 const RETRY_EVERY: Duration = Duration::from_millis(40);
+/// How long a wait for the lease may last before the log tells of it.
+const TOLD_AFTER: Duration = Duration::from_secs(1);
 
 /// The sole right to change room documents, among all nodes and tasks.
 pub struct RoomChangeLease<'r> {
@@ -67,11 +69,18 @@ impl RoomFollower {
     pub(super) async fn acquire_change_lease(&self) -> Result<RoomChangeLease<'_>, LedgerError> {
         let process_lock = self.inner.changing.lock().await;
         let asked_at = Instant::now();
+        let mut is_told = false;
         while !self.take_or_renew_lease().await? {
             if asked_at.elapsed() >= WAIT_MAX {
                 return Err(LedgerError::Unavailable(
                     "another node is changing rooms".into(),
                 ));
+            }
+            if asked_at.elapsed() >= TOLD_AFTER && !is_told {
+                is_told = true;
+                tracing::info!(
+                    "waiting for a node that changes room documents, or that ended while it did"
+                );
             }
             tokio::time::sleep(RETRY_EVERY).await;
         }

@@ -147,6 +147,19 @@ impl Installation {
         .await
     }
 
+    /// Ends every lease, whoever holds it. The caller must be the only process that uses the
+    /// database, and must not have taken a lease yet. Then every lease belongs to a process that
+    /// has ended.
+    ///
+    /// # Errors
+    /// Returns an error where the database did not take the write.
+    pub async fn end_all_leases(&self) -> Result<(), LedgerError> {
+        self.write((), |tx, ()| {
+            Box::pin(async move { tx.execute("DELETE FROM leases", &[]).await.map(drop) })
+        })
+        .await
+    }
+
     /// Finds out whether the database takes writes now, by making a small write. For a SQLite file
     /// it also checks that the disk has free space, and that no commit failed within the last
     /// second. All callers within half a second get the same answer.

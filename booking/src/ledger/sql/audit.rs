@@ -93,7 +93,8 @@ impl Ledger {
             .await
     }
 
-    /// Returns which of these shows have claimed cells. A show without a row in the ledger has none.
+    /// Returns which of these shows have claimed cells. A show without a row in the ledger has
+    /// none.
     pub async fn claimed_shows(&self, shows: Vec<ShowId>) -> Result<BTreeSet<ShowId>> {
         let shows: Vec<String> = shows.iter().map(ToString::to_string).collect();
         self.installation

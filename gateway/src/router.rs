@@ -15,6 +15,7 @@ use fairgate_base::http::tagged::{
 };
 use fairgate_base::http::{BodyBytesMax, Problem, head_as_get, request_id, wrapped, wrong_method};
 use fairgate_base::prepared::Prepared;
+use fairgate_base::process::search_threads::SearchThreads;
 use tower::Layer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{Predicate, SizeAbove};
@@ -106,6 +107,7 @@ pub fn build(handles: &GatewayHandles) -> Router {
         offered: Prepared::default(),
         booking,
         door: guarded.clone(),
+        writing: SearchThreads::default(),
         test,
     };
     let policy = PagePolicy::new(

@@ -17,9 +17,9 @@ use super::{PageRoutes, address};
 /// The form's fields that are passed to the search, under the same names.
 const SEARCH_FIELDS: [&str; 7] = ["keyword", "city", "film", "cinema", "from", "to", "sort"];
 
-/// The number of showings on one page. The larger the page, the fewer films are split across two
-/// pages.
-const PER_PAGE: &str = "30";
+/// The number of showings on one page. A larger page splits fewer films across two pages, but each
+/// showing takes its time to be written.
+const PER_PAGE: &str = "20";
 /// Within so many milliseconds, all visitors who search for the same share one page.
 const SHARED_MS: i64 = 250;
 /// The largest party in a search. No showing sells more seats to one visitor.

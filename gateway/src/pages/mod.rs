@@ -27,6 +27,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use fairgate_base::http::Problem;
 use fairgate_base::prepared::Prepared;
+use fairgate_base::process::search_threads::SearchThreads;
 use serde_json::Value;
 
 pub use address::with_query;
@@ -71,6 +72,8 @@ pub struct PageRoutes {
     pub booking: Router,
     /// Booking's routes behind the door, which lets in visitors with a pass.
     pub door: Router,
+    /// The threads that write pages of seats. A crowd at these pages delays nobody's other calls.
+    pub writing: SearchThreads,
     /// Whether payments go to the sandbox. The pages then show TEST.
     pub test: bool,
 }
@@ -221,12 +224,7 @@ pub(crate) async fn seats(
     if document["sells_until"] == document["starts_at"] && document["sales_ended"] == false {
         document["sells_until"] = Value::Null;
     }
-    let seats_max = document["limits"]["seats_per_visitor"].as_u64();
-    let seats_max = seats_max.map_or(SEATS_MAX, |seats_max| {
-        u32::try_from(seats_max).unwrap_or(SEATS_MAX)
-    });
-    let quantity = query.get("seats").and_then(|seats| seats.parse().ok());
-    let quantity = quantity.filter(|seats| (1..=seats_max).contains(seats));
+    let quantity = asked_quantity(&document, &query);
     let free = match query.get("free") {
         Some(section) => match free_seats::read(&pages, &show, section, query.get("page")).await {
             Ok(free) => Some(free),
@@ -249,9 +247,20 @@ pub(crate) async fn seats(
         free,
         section,
     };
-    let mut page = render(&pages, "seats", &context);
+    let writing = pages.writing.clone();
+    let mut page = writing.run(move || render(&pages, "seats", &context)).await;
     mark_check(&mut page, provider);
     page
+}
+
+/// Returns the number of seats that the address asks for, if one visitor may have so many.
+fn asked_quantity(document: &Value, query: &BTreeMap<String, String>) -> Option<u32> {
+    let seats_max = document["limits"]["seats_per_visitor"].as_u64();
+    let seats_max = seats_max.map_or(SEATS_MAX, |seats_max| {
+        u32::try_from(seats_max).unwrap_or(SEATS_MAX)
+    });
+    let quantity = query.get("seats")?.parse().ok()?;
+    (1..=seats_max).contains(&quantity).then_some(quantity)
 }
 
 /// Returns whether all seats of a show are sold, as the room last heard from booking. If the room

@@ -91,6 +91,7 @@ impl DepartureSource for Daily {
             document,
             plan_version: 1,
             run: Arc::new(self.run()),
+            timetable: None,
         })
     }
 

@@ -1,7 +1,7 @@
 //! Makes shows from departures. A show is made from the timetable when somebody first asks for the
 //! departure, and is then cached. It is written into the ledger when somebody first asks to hold
-//! one of its seats, or when it is cancelled. From then on the ledger's version is used, even if
-//! the timetable changes.
+//! one of its seats, or when it is cancelled. From then on the ledger's version is used. The import
+//! of another timetable changes that version, or leaves it as it is.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -11,7 +11,6 @@ use fairgate_databases::LedgerError;
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::runs::TrainRun;
 use fairgate_model::shows::document::ShowDocument;
-use fairgate_model::shows::fate::ShowFate;
 use fairgate_model::shows::terms::UNNUMBERED;
 use fairgate_model::shows::{Show, prices_of_run};
 use fairgate_model::timetables::DepartureOnSale;
@@ -36,6 +35,8 @@ pub struct DepartureShow {
     pub plan_version: u32,
     /// The run's stops and fares.
     pub run: Arc<TrainRun>,
+    /// The version of the timetable in the ledger; `None` if the ledger has none.
+    pub timetable: Option<u32>,
 }
 
 /// Where departures come from. The source is in memory, so that a lookup costs next to nothing.
@@ -75,7 +76,8 @@ struct TimetableShows {
 struct TouchedDepartures {
     /// The number of the newest ledger row that was read.
     last_read: u64,
-    shows: HashMap<ShowId, Arc<Show>>,
+    /// The departures, each with the number of its row. A departure that changes gets a new number.
+    shows: HashMap<ShowId, (u64, Arc<Show>)>,
 }
 
 impl Catalogue {
@@ -98,7 +100,8 @@ impl Catalogue {
 
     /// Returns the departure of this id if it has a row in the ledger.
     pub(super) fn touched_departure(&self, id: &ShowId) -> Option<Arc<Show>> {
-        self.shared.departures.touched.lock().shows.get(id).cloned()
+        let touched = self.shared.departures.touched.lock();
+        touched.shows.get(id).map(|(_, show)| Arc::clone(show))
     }
 
     /// Returns the departure of this id from the ledger, or else from the timetable.
@@ -138,45 +141,51 @@ impl Catalogue {
     /// Without a row, nobody can hold seats of the show or cancel it.
     ///
     /// # Errors
-    /// Returns an error if the ledger did not store the row.
+    /// Returns an error if the ledger did not store the row, or if the timetable was replaced since
+    /// the show was made.
     pub async fn touched(&self, show: &Arc<Show>, now_ms: i64) -> Result<Arc<Show>, LedgerError> {
         if !show.untouched {
             return Ok(Arc::clone(show));
         }
+        let departure = self.timetable().and_then(|from| from.departure(&show.id));
+        let is_same = |departure: &DepartureShow| {
+            Some(&departure.run) == show.run.as_ref() && departure.document == show.document
+        };
+        let departure = departure.filter(is_same).ok_or_else(|| {
+            let why = "the timetable has changed. Nothing was changed; search again";
+            LedgerError::Unavailable(why.to_owned())
+        })?;
         let stored = StoredShow {
             id: show.id.clone(),
-            document: show.document.clone(),
-            plan_version: show.plan.version,
-            run: show.run.clone(),
+            document: departure.document,
+            plan_version: departure.plan_version,
+            run: Some(departure.run),
             fate: None,
             terms: UNNUMBERED,
         };
-        let stored = self.ledger.open_departure(stored, now_ms).await?;
-        self.remember(stored).await
+        let timetable = departure.timetable;
+        let opened = self.ledger.open_departure(stored, timetable, now_ms).await;
+        let (number, stored) = opened?;
+        self.remember(number, stored).await
     }
 
-    async fn remember(&self, stored: StoredShow) -> Result<Arc<Show>, LedgerError> {
+    async fn remember(&self, number: u64, stored: StoredShow) -> Result<Arc<Show>, LedgerError> {
         let departures = &self.shared.departures;
-        if let Some(show) = departures.touched.lock().shows.get(&stored.id)
-            && show.fate == stored.fate
-            && show.terms == stored.terms
+        // Another call may have read this row, or a later one, before.
+        let known = departures.touched.lock().shows.get(&stored.id).cloned();
+        if let Some((known, show)) = known
+            && known >= number
         {
-            return Ok(Arc::clone(show));
+            return Ok(show);
         }
         let show = self.resolve_show(stored).await?;
-        // Another call may have been quicker. All calls use the same show, until its fate or its
-        // terms change. This call may have read the row before the last change.
         let mut touched = departures.touched.lock();
-        let known_show = touched.shows.entry(show.id.clone());
-        let known_show = known_show.or_insert_with(|| Arc::clone(&show));
-        let has_newer_fate = known_show.fate != show.fate
-            && show.fate.is_some()
-            && known_show.fate != Some(ShowFate::Cancelled)
-            && known_show.terms <= show.terms;
-        if has_newer_fate || known_show.terms < show.terms {
-            *known_show = show;
+        let newest = touched.shows.entry(show.id.clone());
+        let newest = newest.or_insert_with(|| (number, Arc::clone(&show)));
+        if newest.0 < number {
+            *newest = (number, show);
         }
-        Ok(Arc::clone(known_show))
+        Ok(Arc::clone(&newest.1))
     }
 
     /// Reads the departures that got a ledger row since the last call, whichever node wrote the
@@ -188,8 +197,8 @@ impl Catalogue {
             let Some(last_read) = rows.last().map(|(number, _)| *number) else {
                 return self.load_carriage_plans().await;
             };
-            for (_, stored) in rows {
-                self.remember(stored).await?;
+            for (number, stored) in rows {
+                self.remember(number, stored).await?;
             }
             let mut touched = self.shared.departures.touched.lock();
             touched.last_read = touched.last_read.max(last_read);
@@ -210,6 +219,7 @@ impl Catalogue {
     #[must_use]
     pub fn departures(&self) -> Vec<Arc<Show>> {
         let touched = self.shared.departures.touched.lock();
-        touched.shows.values().cloned().collect()
+        let shows = touched.shows.values();
+        shows.map(|(_, show)| Arc::clone(show)).collect()
     }
 }

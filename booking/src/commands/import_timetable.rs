@@ -1,22 +1,29 @@
 //! `booking import gtfs` and `booking import timetable`: reads a feed, and stores the timetable
-//! together with the plans of its trains. One transaction stores everything or nothing.
+//! together with the plans of its trains. The same transaction decides what becomes of the
+//! departures that somebody held or bought. It stores everything or nothing.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use fairgate_base::process::data::DataLockError;
 use fairgate_model::counted::counted;
 use fairgate_model::ids::VenueId;
 use fairgate_model::payments::kind::ProviderKind;
-use fairgate_model::timetables::TimetableParts;
 use fairgate_model::timetables::settings::RailFile;
+use fairgate_model::timetables::{Timetable, TimetableParts};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::ledger::{LedgerError, NewSeatingPlan, NewTimetable};
+use crate::ledger::{
+    DecidedDeparture, DepartureDecision, Ledger, LedgerError, NewSeatingPlan, NewTimetable,
+    SoldFigures, SwitchedTimetable, TimetableRefused, UndecidedDeparture,
+};
 use crate::open::{self, BookingOpenError};
 use crate::rail::import::payable::check_fares_payable;
 use crate::rail::import::{ImportedRailFeed, RailFeedFault, read_gtfs, read_timetable};
+use crate::rail::replacement::TimetableReplacement;
+use crate::rail::succession::DepartureChoices;
 use fairgate_base::config::{SecretSetting, StoreSettings};
 
 /// The kind of a feed.
@@ -46,6 +53,10 @@ pub struct TimetableImport {
     pub database: Option<String>,
     /// The payment provider. A fare that it never takes is a fault.
     pub payments: ProviderKind,
+    /// What a person decided about single departures.
+    pub choices: DepartureChoices,
+    /// Whether the import is only tried, and nothing is stored.
+    pub is_preview: bool,
 }
 
 /// What was imported.
@@ -64,6 +75,74 @@ pub struct ImportedTimetable {
     pub trips_with_gaps: usize,
     /// Notes about things that are worth knowing, but are not faults.
     pub notes: Vec<String>,
+    /// What became of the departures that somebody held or bought.
+    pub departures: DepartureChanges,
+    /// Whether the import was only tried, and nothing was stored.
+    pub preview: bool,
+}
+
+/// What an import changes for departures that somebody held or bought, by kind of change.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct DepartureChanges {
+    /// They stay as they were.
+    pub unchanged: ChangedDepartures,
+    /// They have other times.
+    pub retimed: ChangedDepartures,
+    /// They go on as they were sold, and nothing more is sold of them.
+    pub kept: ChangedDepartures,
+    /// They are cancelled, and their buyers get their money back.
+    pub cancelled: ChangedDepartures,
+}
+
+/// Some departures, and what is sold of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct ChangedDepartures {
+    /// How many departures.
+    pub departures: u64,
+    /// How many tickets they have together.
+    pub tickets: u64,
+    /// How many people have orders, counted once for each departure.
+    pub buyers: u64,
+    /// What buyers paid and did not get back, in minor units.
+    pub paid: i64,
+}
+
+impl ChangedDepartures {
+    fn add(&mut self, sold: SoldFigures) {
+        self.departures += 1;
+        self.tickets += sold.tickets;
+        self.buyers += sold.buyers;
+        self.paid += sold.paid;
+    }
+}
+
+impl DepartureChanges {
+    fn count(decided: &[DecidedDeparture]) -> Self {
+        let mut changes = Self::default();
+        for departure in decided {
+            let kind = match &departure.decision {
+                DepartureDecision::Same(_) | DepartureDecision::Left(_) => &mut changes.unchanged,
+                DepartureDecision::Retimed(..) => &mut changes.retimed,
+                DepartureDecision::Kept(_) => &mut changes.kept,
+                DepartureDecision::Cancelled(..) => &mut changes.cancelled,
+            };
+            kind.add(departure.sold);
+        }
+        changes
+    }
+
+    /// Returns each kind of change that has departures, with its words.
+    pub fn kinds(self) -> impl Iterator<Item = (&'static str, ChangedDepartures)> {
+        let kinds = [
+            ("stay as they were", self.unchanged),
+            ("have other times", self.retimed),
+            ("go on as sold and sell nothing more", self.kept),
+            ("are cancelled", self.cancelled),
+        ];
+        kinds
+            .into_iter()
+            .filter(|(_, changed)| changed.departures > 0)
+    }
 }
 
 /// Why nothing was imported.
@@ -87,9 +166,30 @@ pub enum TimetableImportError {
     /// The ledger cannot be opened.
     #[error("nothing was imported: {0}")]
     NotOpened(#[source] BookingOpenError),
+    /// The new timetable does not surely have departures that were sold.
+    #[error("{}nothing was imported: {} of the new timetable. Decide about each with --match OLD=NEW (it is that departure), --keep ID (it goes on as sold, and nothing more is sold of it) or --cancel ID (it is cancelled, and its buyers get their money back), and import again", undecided_lines(.0), counted(.0.len(), "departure is not surely part", "departures are not surely part"))]
+    Undecided(Vec<UndecidedDeparture>),
+    /// Others imported timetables again and again.
+    #[error("nothing was imported: other timetables were imported at the same time; try again")]
+    Replaced,
     /// The timetable could not be stored.
     #[error("nothing was imported: {0}")]
     Ledger(#[from] LedgerError),
+}
+
+fn undecided_lines(undecided: &[UndecidedDeparture]) -> String {
+    let line = |departure: &UndecidedDeparture| {
+        let UndecidedDeparture {
+            show,
+            why,
+            sold,
+            currency,
+        } = departure;
+        let tickets = counted(sold.tickets, "ticket", "tickets");
+        let paid = currency.with_amount(sold.paid);
+        format!("{show} ({tickets}, {paid} paid): {why}\n")
+    };
+    undecided.iter().map(line).collect()
 }
 
 impl From<BookingOpenError> for TimetableImportError {
@@ -123,16 +223,47 @@ pub async fn import_timetable(
     let limits = wanted.payments.limits(feed.parts.currency);
     check_fares_payable(&feed.parts, limits)
         .map_err(|faults| TimetableImportError::Feed(wanted.folder.clone(), faults))?;
-    let timetable = new_timetable(&feed.parts)?;
     let stores = StoreSettings {
         database_url: wanted.database.map(SecretSetting),
         redis_url: None,
     };
     let (installation, _lock) = open::open_installation(&stores, &wanted.data).await?;
     let ledger = open::open_ledger(&installation).await?;
-    let version = ledger.put_timetable(timetable, now_ms).await?;
+    let choices = (wanted.choices, wanted.is_preview);
+    let switched = replace_timetable(&ledger, &feed.parts, choices, now_ms).await;
     open::close_installation(&installation).await;
-    Ok(import_summary(version, feed))
+    Ok(import_summary(&switched?, wanted.is_preview, feed))
+}
+
+/// Puts a timetable in the place of the one in force. `choices` are what a person decided about
+/// single departures. If only a preview is wanted, stores nothing.
+///
+/// # Errors
+/// Returns a [`TimetableImportError`]; nothing was changed then.
+pub async fn replace_timetable(
+    ledger: &Ledger,
+    parts: &TimetableParts,
+    (choices, is_preview): (DepartureChoices, bool),
+    now_ms: i64,
+) -> Result<SwitchedTimetable, TimetableImportError> {
+    let timetable = Timetable::new(parts.clone());
+    let timetable = timetable.map_err(|error| LedgerError::Corrupt(error.to_string()))?;
+    let replacement = TimetableReplacement {
+        stored: new_timetable(parts)?,
+        timetable: Arc::new(timetable),
+        choices: Arc::new(choices),
+        is_preview,
+    };
+    replacement
+        .switch(ledger, now_ms)
+        .await
+        .map_err(|refused| match refused {
+            TimetableRefused::Undecided(all) => TimetableImportError::Undecided(all),
+            TimetableRefused::Ledger(error) => error.into(),
+            TimetableRefused::Replaced | TimetableRefused::Preview(_) => {
+                TimetableImportError::Replaced
+            }
+        })
 }
 
 fn rail_file(path: Option<&Path>) -> Result<RailFile, TimetableImportError> {
@@ -145,10 +276,7 @@ fn rail_file(path: Option<&Path>) -> Result<RailFile, TimetableImportError> {
 }
 
 /// Returns a timetable in the form that the ledger stores.
-///
-/// # Errors
-/// Returns an error if the carriages of a kind of train make no valid plan.
-pub fn new_timetable(parts: &TimetableParts) -> Result<NewTimetable, TimetableImportError> {
+fn new_timetable(parts: &TimetableParts) -> Result<NewTimetable, TimetableImportError> {
     let corrupt = |error: serde_json::Error| LedgerError::Corrupt(error.to_string());
     let mut plans = Vec::new();
     for stock in &parts.stocks {
@@ -174,16 +302,22 @@ pub fn new_timetable(parts: &TimetableParts) -> Result<NewTimetable, TimetableIm
     })
 }
 
-fn import_summary(version: u32, feed: ImportedRailFeed) -> ImportedTimetable {
+fn import_summary(
+    switched: &SwitchedTimetable,
+    preview: bool,
+    feed: ImportedRailFeed,
+) -> ImportedTimetable {
     let parts = &feed.parts;
     let gaps = |stops: &&Vec<_>| stops.windows(2).any(has_sequence_gap);
     ImportedTimetable {
-        version,
+        version: switched.version,
         stations: parts.stations.len(),
         trips: parts.trips.len(),
         calls: parts.patterns.iter().map(Vec::len).sum(),
         trips_with_gaps: parts.patterns.iter().filter(gaps).count(),
         notes: feed.notes,
+        departures: DepartureChanges::count(&switched.decided),
+        preview,
     }
 }
 

@@ -207,8 +207,10 @@ pub fn on_sale(show: &Show, legs: &Range<u16>, now_ms: i64) -> Result<(), Stretc
     if !show.sale_has_ended(legs, now_ms) {
         return Ok(());
     }
+    let has_left = |departs: Timestamp| departs.as_millisecond() <= now_ms;
     let call = show.run.as_ref().and_then(|run| {
         let call = run.calls.get(usize::from(legs.start))?;
+        show.departs_at(legs).filter(|departs| has_left(*departs))?;
         Some((run, call))
     });
     if let Some((run, StationCall { station, .. })) = call {

@@ -22,6 +22,7 @@ pub mod own;
 pub mod payments;
 pub mod promoter;
 pub mod rail;
+mod rail_views;
 pub mod refunds;
 pub mod refusals;
 pub mod route_kinds;

@@ -11,16 +11,17 @@ use fairgate_base::day::parse_day;
 use fairgate_base::http::{Problem, QueryParams};
 use fairgate_base::process::search_threads::SearchThreads;
 use fairgate_model::ids::ShowId;
-use fairgate_model::money::Money;
-use fairgate_model::shows::fate::ShowFate;
 use fairgate_model::timetables::{Timetable, TrainRide, TransferJourney};
 use jiff::Timestamp;
 use jiff::civil::Date;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::http::answers::JsonAnswer;
 use crate::http::lists::QUERY_CHARS_MAX;
-use crate::rail::free::{DepartureFreeSeats, FreeSeatLookup};
+use crate::http::rail_views::{
+    JourneyView, ShownRide, StationView, TimetableView, TripView, journey_view,
+};
+use crate::rail::free::FreeSeatLookup;
 use crate::rail::timetables::{CurrentTimetable, Timetables};
 
 /// The default radius of a search for stations near a point, in kilometres.
@@ -72,105 +73,6 @@ pub struct TripQuery {
     to: Option<String>,
     /// The day on which the train leaves `from`, by the clocks there: `2027-06-01`.
     date: Option<String>,
-}
-
-/// The days on which the timetable has trains on sale, and its time zone.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct TimetableView {
-    /// The IANA name of the time zone of its days and times.
-    time_zone: String,
-    /// The first day on sale: today in this time zone.
-    #[schema(value_type = String)]
-    first: Date,
-    /// The last day on sale.
-    #[schema(value_type = String)]
-    last: Date,
-    /// The first of these days on which a train still leaves. Null if there is none.
-    #[schema(value_type = Option<String>)]
-    next: Option<Date>,
-}
-
-/// A station.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct StationView {
-    /// Its code, which `from` and `to` accept.
-    station: String,
-    name: String,
-    /// Empty if the name is in Latin letters.
-    pinyin: String,
-    lon: f64,
-    lat: f64,
-    /// The distance from the point that was asked for, in metres. Left out if no point was asked
-    /// for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    distance_m: Option<u32>,
-}
-
-/// A train between two stations.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct TripView {
-    #[schema(value_type = String)]
-    show: ShowId,
-    train: String,
-    from: String,
-    to: String,
-    #[schema(value_type = String)]
-    departs: Timestamp,
-    #[schema(value_type = String)]
-    arrives: Timestamp,
-    duration_s: i64,
-    /// How many legs the ride has.
-    stops: u16,
-    /// Whether the train has left `from`. Such a train is listed, but not sold any more.
-    departed: bool,
-    /// `cancelled`, or null if the train runs.
-    fate: Option<&'static str>,
-    /// The IANA name of the time zone of the timetable's days and times.
-    time_zone: String,
-    classes: Vec<ClassView>,
-    /// Whether the numbers of free seats may be wrong, because they are old or the held seats are
-    /// not known.
-    degraded: bool,
-    /// When the free seats were counted.
-    #[schema(value_type = String)]
-    as_of: Timestamp,
-}
-
-/// A class of a train.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct ClassView {
-    class: String,
-    label: String,
-    /// `{amount, currency}`.
-    #[schema(value_type = Object)]
-    price: Money,
-    /// Seats that are free on all legs of the ride. 0 if the train has left or is cancelled.
-    free: u32,
-}
-
-/// Two trains, and the station where travellers change.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-pub struct JourneyView {
-    #[schema(value_type = String)]
-    departs: Timestamp,
-    #[schema(value_type = String)]
-    arrives: Timestamp,
-    duration_s: i64,
-    /// Whether the first train has left `from`. Such a journey is listed, but not sold any more.
-    departed: bool,
-    change: TrainChangeView,
-    /// The two trains, in the order of travel.
-    trips: Vec<TripView>,
-}
-
-/// The station where travellers change trains.
-#[derive(Debug, Serialize, utoipa::ToSchema)]
-#[schema(as = ChangeView)]
-pub struct TrainChangeView {
-    station: String,
-    name: String,
-    /// Seconds between the trains.
-    wait_s: i64,
 }
 
 /// Finds stations.
@@ -273,7 +175,11 @@ pub async fn trips(
         Ok::<_, Problem>(timetable.rides(resolved.from, resolved.to, resolved.date))
     };
     let rides = routes.threads.run(search).await?;
-    JsonAnswer::json(200, &routes.views(&current.timetable, &rides).await)
+    let views = routes.views(&current.timetable, &rides).await;
+    let mut views: Vec<TripView> = views.into_iter().flatten().collect();
+    // A train that somebody bought may leave at another time than the timetable says.
+    views.sort_by_key(|trip| (trip.departs, trip.arrives));
+    JsonAnswer::json(200, &views)
 }
 
 /// Returns at most twenty journeys with one change, fastest first.
@@ -298,24 +204,11 @@ pub async fn journeys(
     let pair = |journey: &TransferJourney| [journey.first.clone(), journey.second.clone()];
     let rides: Vec<TrainRide> = journeys.iter().flat_map(pair).collect();
     let mut views = routes.views(timetable, &rides).await.into_iter();
-    let found: Vec<JourneyView> = journeys
-        .iter()
-        .map(|journey| {
-            let station = &timetable.stations[journey.change as usize];
-            JourneyView {
-                departs: journey.first.departs,
-                arrives: journey.second.arrives,
-                duration_s: journey.duration_s(),
-                departed: journey.first.departs.as_millisecond() <= now_ms,
-                change: TrainChangeView {
-                    station: station.code.clone(),
-                    name: station.name.clone(),
-                    wait_s: journey.change_s(),
-                },
-                trips: views.by_ref().take(2).collect(),
-            }
-        })
-        .collect();
+    let found = journeys.iter().filter_map(|journey| {
+        let (first, second) = (views.next()?, views.next()?);
+        journey_view(timetable, journey, [first?, second?], now_ms)
+    });
+    let found: Vec<JourneyView> = found.collect();
     JsonAnswer::json(200, &found)
 }
 
@@ -379,25 +272,25 @@ impl RailRoutes {
         Ok(resolved)
     }
 
-    /// Builds the views of rides, with their prices and free seats.
-    async fn views(&self, timetable: &Timetable, rides: &[TrainRide]) -> Vec<TripView> {
-        let ride_shows = rides.iter().filter_map(|ride| {
-            let show = timetable.show_id(ride.trip, ride.date)?;
-            Some((show, ride))
-        });
-        let ride_shows: Vec<(ShowId, &TrainRide)> = ride_shows.collect();
-        let stretches = ride_shows
+    /// Builds the views of rides, in their order, with their prices and free seats. Rides that are
+    /// not sold have no view.
+    async fn views(&self, timetable: &Timetable, rides: &[TrainRide]) -> Vec<Option<TripView>> {
+        let touched = |show: &ShowId| self.free.touched(show);
+        let shown = rides
             .iter()
-            .map(|(show, ride)| (show.clone(), ride.legs.clone()));
+            .map(|ride| ShownRide::find(timetable, ride, touched));
+        let shown: Vec<Option<ShownRide<'_>>> = shown.collect();
+        let stretches = shown.iter().flatten();
+        let stretches = stretches.map(|ride| (ride.show.clone(), ride.legs.clone()));
         let stretches: Vec<(ShowId, Range<u16>)> = stretches.collect();
-        let free = self.free.free(&stretches).await;
+        let mut free = self.free.free(&stretches).await.into_iter();
         let now = self.clock.now_ms();
         let now = Timestamp::from_millisecond(now).unwrap_or(Timestamp::UNIX_EPOCH);
-        let free = free.into_iter().chain(std::iter::repeat(None));
-        let views = ride_shows.into_iter().zip(free);
-        views
-            .map(|((show, ride), free)| trip_view(timetable, show, ride, free, now))
-            .collect()
+        let views = shown.into_iter().map(|ride| {
+            let ride = ride?;
+            Some(ride.view(timetable, free.next().flatten(), now))
+        });
+        views.collect()
     }
 }
 
@@ -432,53 +325,4 @@ fn resolve_station(timetable: &Timetable, field: &'static str, text: &str) -> Re
             .with_member("field", field)
             .with_member("near", near)
     })
-}
-
-fn trip_view(
-    timetable: &Timetable,
-    show: ShowId,
-    ride: &TrainRide,
-    free: Option<DepartureFreeSeats>,
-    now: Timestamp,
-) -> TripView {
-    let trip = &timetable.trips[ride.trip as usize];
-    let stock = &timetable.stocks[usize::from(trip.stock)];
-    let stops = timetable.stops(trip);
-    let station = |call: u16| {
-        let stop = &stops[usize::from(call)];
-        timetable.stations[stop.station as usize].code.clone()
-    };
-    let departed = ride.departs <= now;
-    let cancelled = free.as_ref().is_some_and(|free| free.cancelled);
-    let classes = timetable.classes.iter().zip(0_u16..);
-    let classes = classes.filter_map(|(class, at)| {
-        let capacity = stock.capacity(&class.key);
-        let amount = timetable.fare(trip, at, ride.legs.start, ride.legs.end)?;
-        (capacity > 0).then(|| ClassView {
-            class: class.key.clone(),
-            label: class.label.clone(),
-            price: timetable.currency.with_amount(amount),
-            free: match &free {
-                _ if departed => 0,
-                Some(free) => free.by_class.get(&class.key).copied().unwrap_or(0),
-                None => capacity,
-            },
-        })
-    });
-    TripView {
-        classes: classes.collect(),
-        show,
-        train: trip.train.clone(),
-        from: station(ride.legs.start),
-        to: station(ride.legs.end),
-        departs: ride.departs,
-        arrives: ride.arrives,
-        duration_s: ride.arrives.as_second() - ride.departs.as_second(),
-        stops: ride.legs.end - ride.legs.start,
-        departed,
-        fate: cancelled.then(|| ShowFate::Cancelled.as_str()),
-        time_zone: timetable.timezone.clone(),
-        degraded: free.as_ref().is_some_and(|free| free.degraded),
-        as_of: free.map_or(now, |free| free.as_of),
-    }
 }

@@ -13,6 +13,7 @@ mod records;
 pub(crate) mod sql;
 mod stopped_passes;
 mod stored;
+mod timetables;
 
 pub use fairgate_databases::LedgerError;
 use fairgate_model::ids::VenueId;
@@ -21,6 +22,7 @@ pub use programme::*;
 pub use records::*;
 pub use sql::Ledger;
 pub use stopped_passes::*;
+pub use timetables::*;
 
 /// How long an effect (an owed call to the payment provider) is lent to one worker, in
 /// milliseconds. No other node makes the call in this time. A worker whose call takes longer renews

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use crate::store::ClaimableHold;
 pub use fairgate_model::grid::ClaimedCell;
 use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose};
-use fairgate_model::ids::{HoldId, OrderId, ShowId, TicketId, VenueId};
+use fairgate_model::ids::{HoldId, OrderId, ShowId, TicketId};
 use fairgate_model::money::Currency;
 use fairgate_model::orders::exchange::OrderExchangeError;
 use fairgate_model::orders::exchange::deal::ExchangeRuleError;
@@ -359,37 +359,6 @@ impl NewFate {
         starts_at: None,
         reason: None,
     };
-}
-
-/// A timetable to be stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewTimetable {
-    /// The document.
-    pub text: String,
-    /// SHA-256 of the document.
-    pub digest: [u8; 32],
-    /// The seating plan of each kind of train, in the document's order.
-    pub plans: Vec<NewSeatingPlan>,
-}
-
-/// A seating plan to be stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewSeatingPlan {
-    /// The venue of the plan.
-    pub venue: VenueId,
-    /// The document.
-    pub plan: String,
-    /// SHA-256 of the document.
-    pub digest: [u8; 32],
-}
-
-/// A stored timetable.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoredTimetable {
-    /// The document.
-    pub text: String,
-    /// The plan version of each kind of train, in the document's order.
-    pub plans: Vec<(VenueId, u32)>,
 }
 
 /// The stored answer of a call, for retries.

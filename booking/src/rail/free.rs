@@ -3,9 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use fairgate_model::ids::ShowId;
+use fairgate_model::shows::Show;
 use jiff::Timestamp;
 
 /// The free seats of a departure on a range of its legs.
@@ -28,4 +30,7 @@ pub trait FreeSeatLookup: Send + Sync {
     /// that nobody has taken a seat of the departure yet, so the whole train is free. The lookup
     /// writes nothing to the store or the ledger.
     async fn free(&self, stretches: &[(ShowId, Range<u16>)]) -> Vec<Option<DepartureFreeSeats>>;
+    /// Returns a departure that has a row in the ledger. Its stops, times and fares are those of
+    /// the row, which baskets and tickets use, too.
+    fn touched(&self, show: &ShowId) -> Option<Arc<Show>>;
 }

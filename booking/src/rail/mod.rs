@@ -5,4 +5,6 @@ pub mod availability;
 pub mod free;
 pub mod import;
 pub mod journey;
+pub mod replacement;
+pub mod succession;
 pub mod timetables;

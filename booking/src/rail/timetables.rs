@@ -67,8 +67,12 @@ impl Timetables {
         let corrupt = |why: &str| LedgerError::Corrupt(format!("timetable {version}: {why}"));
         let stored = self.ledger.timetable(version).await?;
         let stored = stored.ok_or_else(|| corrupt("it is not there"))?;
-        let text = stored.text;
-        let read = tokio::task::spawn_blocking(move || Timetable::read(&text)).await;
+        let (text, kept) = (stored.text, stored.kept);
+        let read = move || {
+            let timetable = Timetable::read(&text)?.with_kept_ids(kept);
+            timetable.map_err(|error| error.to_string())
+        };
+        let read = tokio::task::spawn_blocking(read).await;
         let read = read.map_err(|error| corrupt(&error.to_string()))?;
         let timetable = read.map_err(|why| corrupt(&why))?;
         if stored.plans.len() != timetable.stocks.len() {
@@ -89,26 +93,29 @@ impl Timetables {
         self.current.read().clone()
     }
 
-    /// Makes the departure for a show's id from the newest timetable. Returns `None` if its date is
-    /// after the last date on sale. Past departures are made as far back as the service runs, so
-    /// that old orders can be read. The caller checks whether the departure can still be sold.
+    /// Makes the departure for a show's id from the newest timetable, and returns it with the
+    /// timetable's version. Returns `None` if its date is after the last date on sale. Past
+    /// departures are made as far back as the service runs, so that old orders can be read. The
+    /// caller checks whether the departure can still be sold.
     #[must_use]
-    pub fn departure(&self, id: &ShowId) -> Option<Departure> {
+    pub fn departure(&self, id: &ShowId) -> Option<(u32, Departure)> {
         let current = self.current()?;
         let (_, last) = current.timetable.window(self.clock.now_ms());
         let plan = |stock: usize| current.plans.get(stock).cloned();
         let departure = current.timetable.departure_for_show(id, plan);
-        departure.filter(|departure| departure.run.date <= last)
+        let departure = departure.filter(|departure| departure.run.date <= last)?;
+        Some((current.version, departure))
     }
 }
 
 impl DepartureSource for Timetables {
     fn departure(&self, show: &ShowId) -> Option<departures::DepartureShow> {
-        let departure = self.departure(show)?;
+        let (version, departure) = self.departure(show)?;
         Some(departures::DepartureShow {
             document: departure_document(&departure),
             plan_version: departure.plan_version,
             run: Arc::new(departure.run),
+            timetable: Some(version),
         })
     }
 

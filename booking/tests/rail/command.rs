@@ -4,6 +4,7 @@ use booking::commands::import_timetable::{
     RailFeedKind, TimetableImport, TimetableImportError, import_timetable,
 };
 use booking::ledger::Ledger;
+use booking::rail::succession::DepartureChoices;
 use fairgate_base::process::data;
 use fairgate_databases::{Installation, SqliteDatabase};
 use fairgate_model::payments::kind::ProviderKind;
@@ -20,6 +21,8 @@ fn wanted(feed: &Path, data: &Path) -> TimetableImport {
         data: data.to_owned(),
         database: None,
         payments: ProviderKind::None,
+        choices: DepartureChoices::default(),
+        is_preview: false,
     }
 }
 

@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use booking::app::{Booking, BookingSetup};
+use booking::commands::import_timetable::{TimetableImportError, replace_timetable};
 use booking::config::PaymentSettings;
-use booking::ledger::{Ledger, LedgerError};
+use booking::ledger::{Ledger, LedgerError, SwitchedTimetable};
+use booking::rail::succession::DepartureChoices;
 use booking::store::InventoryStore;
 use booking::store::memory::MemoryStore;
 use booking::store::redis::{RedisStore, RedisStoreOptions};
@@ -15,6 +17,7 @@ use fairgate_base::clock::Clock;
 use fairgate_base::http::keys::{Role, RoleKeys};
 use fairgate_base::http::request_id;
 use fairgate_databases::{Installation, PostgresDatabase, SqliteDatabase};
+use fairgate_model::timetables::TimetableParts;
 use fairgate_pass::{Keyring, StoredKey};
 use fairgate_redis::Redis;
 use fairgate_servers::PostgresServer;
@@ -147,6 +150,24 @@ impl App {
                 .await
                 .expect("open"),
         }
+    }
+
+    /// Puts a timetable in the place of the one in force.
+    pub async fn import_timetable(&self, parts: &TimetableParts) {
+        let switched = self.replace_timetable(parts, DepartureChoices::default());
+        switched.await.expect("imported");
+    }
+
+    /// Puts a timetable in the place of the one in force, with these decisions about single
+    /// departures.
+    pub async fn replace_timetable(
+        &self,
+        parts: &TimetableParts,
+        choices: DepartureChoices,
+    ) -> Result<SwitchedTimetable, TimetableImportError> {
+        let ledger = self.ledger().await;
+        let now_ms = self.clock.now_ms();
+        replace_timetable(&ledger, parts, (choices, false), now_ms).await
     }
 
     /// Returns the URL of the ledger's PostgreSQL server.

@@ -1,7 +1,6 @@
 //! Tests holds on a train that runs round a loop twice, and holds of journeys that begin or end
 //! where nobody may get on or off.
 
-use booking::commands::import_timetable::new_timetable;
 use booking::rail::import::read_gtfs;
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_model::timetables::settings::RailFile;
@@ -73,9 +72,7 @@ async fn opened_with(settings: &RailFile, more: &[(&str, &str)]) -> App {
     }
     let feed = read_gtfs(folder.path(), settings).expect("a feed without faults");
     let app = App::new().await;
-    let timetable = new_timetable(&feed.parts).expect("plans");
-    let ledger = app.ledger().await;
-    ledger.put_timetable(timetable, 1).await.expect("stored");
+    app.import_timetable(&feed.parts).await;
     app.restarted().await
 }
 

@@ -29,6 +29,7 @@ mod scanning;
 mod selling;
 mod show_list;
 mod storm;
+mod succeeding;
 mod terms;
 mod ticket_codes;
 #[path = "../../examples/legs/train.rs"]

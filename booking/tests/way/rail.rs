@@ -1,6 +1,5 @@
 //! Tests stations, trains and journeys over HTTP, from an imported timetable.
 
-use booking::commands::import_timetable::new_timetable;
 use booking::rail::import::{ImportedRailFeed, read_timetable};
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_model::timetables::settings::RailFile;
@@ -37,9 +36,7 @@ fn feed_on(settings: &RailFile) -> ImportedRailFeed {
 }
 
 async fn import(app: &App, feed: &ImportedRailFeed) {
-    let timetable = new_timetable(&feed.parts).expect("plans");
-    let ledger = app.ledger().await;
-    ledger.put_timetable(timetable, 1).await.expect("stored");
+    app.import_timetable(&feed.parts).await;
 }
 
 /// Opens an app that has read the timetable from its ledger when it started.

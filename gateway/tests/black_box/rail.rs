@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use booking::commands::import_timetable::{RailFeedKind, TimetableImport, import_timetable};
+use booking::rail::succession::DepartureChoices;
 use fairgate_model::payments::kind::ProviderKind;
 use serde_json::{Value, json};
 
@@ -76,6 +77,8 @@ pub async fn put_in(zone: &str, settings: &str, data: &Path) {
         data: data.to_owned(),
         database: None,
         payments: ProviderKind::None,
+        choices: DepartureChoices::default(),
+        is_preview: false,
     };
     import_timetable(wanted, 1).await.expect("imported");
 }

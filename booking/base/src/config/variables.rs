@@ -11,6 +11,7 @@ const VARIABLES: &[&str] = &[
     "API_KEYS",
     "BOOKING_BIN",
     "BOOKING_URL",
+    "CHAINS",
     "CHROMIUM",
     "CRASH_ROUNDS",
     "DATA",

@@ -1,32 +1,50 @@
 //! Decides until when seats are sold. A show is sold until its `sells_until` or, if its document
 //! has none, until it begins. On a train, journeys that begin at a stop are sold until the train
-//! leaves that stop. Seats that were held before the end may still be ordered and paid after it.
+//! leaves that stop, or until its `sells_until` if that is earlier. Seats that were held before the
+//! end may still be ordered and paid after it.
 
 use std::ops::Range;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::shows::Show;
 use crate::shows::fate::ShowFate;
 
 impl Show {
-    /// Returns until when seats are sold over some legs. On a train, the sale ends when the train
-    /// leaves the station where the legs begin. For any other show, the legs do not matter.
+    /// Returns until when seats are sold over some legs. On a train, the sale ends at the latest
+    /// when the train leaves the station where the legs begin. For any other show, the legs do not
+    /// matter.
     #[must_use]
     pub fn sells_until(&self, legs: &Range<u16>) -> Timestamp {
-        let ends = self.departs_at(legs).or(self.document.sells_until);
-        ends.unwrap_or(self.document.starts_at)
+        let until = self.document.sells_until;
+        match self.departs_at(legs) {
+            Some(departs) => until.map_or(departs, |until| until.min(departs)),
+            None => until.unwrap_or(self.document.starts_at),
+        }
     }
 
     /// Returns when the train leaves the station where the legs begin. If the train was postponed,
     /// it leaves every station with the same delay.
-    fn departs_at(&self, legs: &Range<u16>) -> Option<Timestamp> {
+    #[must_use]
+    pub fn departs_at(&self, legs: &Range<u16>) -> Option<Timestamp> {
         let run = self.run.as_ref()?;
-        let delay = self
-            .document
-            .starts_at
-            .duration_since(run.departs_at(&(0..1))?);
-        run.departs_at(legs)?.checked_add(delay).ok()
+        run.departs_at(legs)?.checked_add(self.delay()?).ok()
+    }
+
+    /// Returns when the train arrives at the station where the legs end, as [`Self::departs_at`].
+    #[must_use]
+    pub fn arrives_at(&self, legs: &Range<u16>) -> Option<Timestamp> {
+        let call = self.run.as_ref()?.calls.get(usize::from(legs.end))?;
+        call.arrives
+            .or(call.departs)?
+            .checked_add(self.delay()?)
+            .ok()
+    }
+
+    /// Returns how much later than its run the train leaves, because it was postponed.
+    fn delay(&self) -> Option<SignedDuration> {
+        let begins = self.run.as_ref()?.departs_at(&(0..1))?;
+        Some(self.document.starts_at.duration_since(begins))
     }
 
     /// Returns whether the sale of seats over some legs has ended.
@@ -140,6 +158,10 @@ mod tests {
             assert_eq!(train.first_leg_on_sale(now_ms), first, "minute {minute}");
             assert_eq!(train.is_over(now_ms), first.is_none());
         }
+        let mut ended = train.clone();
+        ended.document.sells_until = Some(at(15));
+        assert_eq!(ended.sells_until(&(0..2)), at(10));
+        assert_eq!(ended.sells_until(&(1..2)), at(15), "nothing more is sold");
         let mut put_off = train;
         put_off.document.starts_at = at(70);
         assert_eq!(put_off.sells_until(&(1..2)), at(80));

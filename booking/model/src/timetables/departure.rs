@@ -38,10 +38,25 @@ impl Timetable {
     #[must_use]
     pub fn run_on_date(&self, trip: u32, date: Date) -> Option<TrainRun> {
         let trip_details = self.trips.get(trip as usize)?;
+        Some(TrainRun {
+            train: trip_details.train.clone(),
+            date,
+            time_zone: Some(self.timezone.clone()),
+            calls: self.calls_on_date(trip, date),
+            fares: Arc::new(self.fares(trip_details)),
+        })
+    }
+
+    /// Returns the calls of a trip on a date, with their times.
+    ///
+    /// # Panics
+    /// If the timetable has no such trip.
+    #[must_use]
+    pub fn calls_on_date(&self, trip: u32, date: Date) -> Vec<StationCall> {
+        let trip = &self.trips[trip as usize];
         let start = self.day_start(date);
-        let moment =
-            |seconds: Option<u32>| Some(add_seconds(start, seconds? + trip_details.shift_s));
-        let calls = self.stops(trip_details).iter().map(|stop| {
+        let moment = |seconds: Option<u32>| Some(add_seconds(start, seconds? + trip.shift_s));
+        let calls = self.stops(trip).iter().map(|stop| {
             let station = &self.stations[stop.station as usize];
             StationCall {
                 station: station.code.clone(),
@@ -53,13 +68,7 @@ impl Timetable {
                 no_alighting: stop.no_alighting,
             }
         });
-        Some(TrainRun {
-            train: trip_details.train.clone(),
-            date,
-            time_zone: Some(self.timezone.clone()),
-            calls: calls.collect(),
-            fares: Arc::new(self.fares(trip_details)),
-        })
+        calls.collect()
     }
 
     /// Returns the fares of all stretches of a trip.

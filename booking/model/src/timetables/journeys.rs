@@ -9,7 +9,7 @@ use super::{DAY_S, Timetable, TrainRide, add_days, add_seconds};
 use crate::timetables::rides::ServiceDayStarts;
 
 /// The shortest time between two trains, in seconds.
-const CHANGE_S_MIN: i64 = 15 * 60;
+pub const CHANGE_S_MIN: i64 = 15 * 60;
 /// The longest time between two trains, in seconds.
 const CHANGE_S_MAX: i64 = 4 * 3_600;
 

@@ -8,6 +8,7 @@ mod calendar;
 mod departure;
 pub mod geo;
 mod journeys;
+mod matching;
 mod names;
 mod on_sale;
 mod rides;
@@ -26,8 +27,9 @@ use serde::{Deserialize, Serialize};
 
 pub use calendar::{EVERY_DAY, ServiceCalendar};
 pub use departure::Departure;
-pub use journeys::TransferJourney;
-pub use names::slug;
+pub use journeys::{CHANGE_S_MIN, TransferJourney};
+pub use matching::{MatchOutcome, SoldDeparture, match_departures, possible_trips};
+pub use names::{KeptDeparture, slug};
 pub use on_sale::DepartureOnSale;
 pub use rides::TrainRide;
 pub use stations::NearbyStation;
@@ -80,6 +82,9 @@ pub struct Trip {
     pub id: String,
     /// The train's code, as people say it. Several trips may have the same code.
     pub train: String,
+    /// The line that it runs on, such as `S 3`. Empty if the feed has no lines.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub line: String,
     /// Index into [`TimetableParts::services`].
     pub service: u32,
     /// Index into [`TimetableParts::stocks`].
@@ -158,9 +163,6 @@ pub enum TimetableError {
     /// Two stations or platforms have the same code.
     #[error("the station code {0:?} occurs twice")]
     DuplicateStation(String),
-    /// Two trips would be the same show.
-    #[error("the trips {0:?} and {1:?} would be the same show")]
-    SameShow(String, String),
 }
 
 /// A checked timetable with its indexes. It can be read like its [`TimetableParts`] but not
@@ -178,8 +180,10 @@ pub struct Timetable {
     by_plain_name: HashMap<Box<str>, u32>,
     /// The trips that call at a station, ascending, each once.
     trips_by_station: Vec<Box<[u32]>>,
-    /// The trips of each train, by the slug of the train's code.
-    by_train: HashMap<String, Vec<u32>>,
+    /// The trips of each train.
+    trains: names::TrainTrips,
+    /// The ids that departures keep from earlier timetables.
+    kept: names::KeptIds,
     /// The search terms of each station.
     search_terms: Vec<stations::StationSearchTerms>,
 }
@@ -225,7 +229,8 @@ impl Timetable {
             by_name: stations::by_name(&parts.stations),
             by_plain_name: stations::by_plain_name(&search_terms),
             trips_by_station: calling.into_iter().map(Vec::into_boxed_slice).collect(),
-            by_train: names::by_train(&parts.trips)?,
+            trains: names::TrainTrips::new(&parts.trips),
+            kept: names::KeptIds::default(),
             search_terms,
             parts,
         })
@@ -300,6 +305,15 @@ impl Timetable {
             let mut departs = self.stops(trip).iter().filter_map(|stop| stop.departs);
             departs.any(|seconds| leaves(trip, seconds))
         })
+    }
+
+    /// Returns the trips that run on a service date, by their indices.
+    pub fn trips_on(&self, date: Date) -> impl Iterator<Item = u32> + '_ {
+        let services = self.services.iter();
+        let runs: Vec<bool> = services.map(|service| service.runs_on(date)).collect();
+        let trips = self.trips.iter().zip(0_u32..);
+        let trips = trips.filter(move |(trip, _)| runs[trip.service as usize]);
+        trips.map(|(_, at)| at)
     }
 
     /// Returns the calls of a trip.

@@ -31,8 +31,9 @@ impl Timetable {
             days.push((date, self.day_start(date)));
             date = add_days(date, 1);
         }
-        for (train, trips) in &self.by_train {
-            if !patterns.iter().any(|pattern| may_name(pattern, train)) {
+        for (train, trips) in self.trains.iter() {
+            let may_be_named = |pattern: &String| may_name(pattern, train);
+            if !self.kept.has_any(trips) && !patterns.iter().any(may_be_named) {
                 continue;
             }
             let seat_counts: Vec<u32> = trips

@@ -99,7 +99,7 @@ async fn shows_are_read_as_they_were_stored(ledger: Books) {
     );
 }
 
-fn departure(id: &str, stop: &str, fares: TrainFares) -> StoredShow {
+pub(super) fn departure(id: &str, stop: &str, fares: TrainFares) -> StoredShow {
     let call = |station: &str, at_m| StationCall {
         station: station.to_owned(),
         name: station.to_lowercase(),
@@ -123,7 +123,7 @@ fn departure(id: &str, stop: &str, fares: TrainFares) -> StoredShow {
     }
 }
 
-fn by_distance() -> TrainFares {
+pub(super) fn by_distance() -> TrainFares {
     let rate = DistanceRate {
         base: 1,
         per_km: 2,
@@ -136,19 +136,22 @@ async fn a_departure_is_stored_once_and_does_not_change_the_catalogues_version(l
     stocked(&ledger).await;
     let version = ledger.catalogue_version().await.expect("readable");
     let first = departure("g1-2027-02-01", "B", by_distance());
-    let opened = ledger.open_departure(first.clone(), NOW_MS).await;
-    assert_eq!(opened.expect("stored").run, first.run);
+    let opened = ledger.open_departure(first.clone(), None, NOW_MS).await;
+    let (number, opened) = opened.expect("stored");
+    assert_eq!(opened.run, first.run);
     let changed = departure("g1-2027-02-01", "X", by_distance());
-    let again = ledger.open_departure(changed, NOW_MS + 1).await;
+    let again = ledger.open_departure(changed, None, NOW_MS + 1).await;
+    let again = again.expect("stored");
     assert_eq!(
-        again.expect("stored").run,
-        first.run,
+        (again.0, again.1.run),
+        (number, first.run.clone()),
         "the first departure stays"
     );
     let table = |to: &str| (("second".to_owned(), "A".to_owned(), to.to_owned()), 500);
     let fares = TrainFares::Table([table("B"), table("Z")].into());
     let second = departure("g1-2027-02-02", "B", fares);
-    let opened = ledger.open_departure(second, NOW_MS).await.expect("stored");
+    let opened = ledger.open_departure(second, None, NOW_MS).await;
+    let (_, opened) = opened.expect("stored");
     let own = opened.run.expect("a run");
     assert_eq!(own.fare("second", &(0..1)), Some(500));
     assert_eq!(
@@ -182,7 +185,10 @@ async fn departures_opened_at_once_are_each_found_once_by_a_cursor(ledger: Books
         let ledger = ledger.clone();
         opening.spawn(async move {
             let show = departure(&format!("g1-{}", day % DAYS), "B", by_distance());
-            ledger.open_departure(show, NOW_MS).await.expect("stored");
+            ledger
+                .open_departure(show, None, NOW_MS)
+                .await
+                .expect("stored");
         });
     }
     let (mut cursor, mut seen) = (0, Vec::new());

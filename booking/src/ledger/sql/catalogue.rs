@@ -1,18 +1,18 @@
 //! Stores venues, shows, coverage and secrets. Changes of the catalogue are made one after another,
 //! because each locks the row with the catalogue's version. So a node that reads a version also
-//! finds all changes up to this version. Opening a departure does not change the catalogue.
+//! finds all changes up to this version. `departures` stores departures.
 
 use parking_lot::Mutex;
 
-use fairgate_databases::{NamedLock, SqlDialect, SqlRow, SqlTransaction};
+use fairgate_databases::{NamedLock, SqlRow, SqlTransaction};
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::shows::document::ShowDocument;
 use fairgate_model::shows::terms::SaleTerms;
 use fairgate_model::venues::VenueLocation;
 
 use super::rows::{
-    Result, as_i64, bytes32, count, coverage_by_room, from_json, parsed, read_fate, run_of, small,
-    stored_run, text, to_json,
+    Result, bytes32, count, coverage_by_room, from_json, parsed, read_fate, run_of, small, text,
+    to_json,
 };
 use super::{Ledger, lock, plan_pins, terms};
 use crate::ledger::{
@@ -99,35 +99,6 @@ impl Ledger {
         self.installation
             .write((show, check), move |tx, (show, check)| {
                 Box::pin(put_show(tx, show, check.as_ref(), now_ms))
-            })
-            .await
-    }
-
-    /// Stores a departure as a show and returns the stored show. If a show with its id exists,
-    /// returns that show and stores nothing. The catalogue's version does not change. Nodes find
-    /// new departures with [`Self::departures`].
-    pub async fn open_departure(&self, departure: StoredShow, now_ms: i64) -> Result<StoredShow> {
-        self.installation
-            .write(departure, move |tx, departure| {
-                Box::pin(open_departure(tx, departure, now_ms))
-            })
-            .await
-    }
-
-    /// Returns stored departures with a number above `after`, each with its number, in order. Later
-    /// commits have larger numbers. A departure that is cancelled or postponed gets a new number.
-    pub async fn departures(&self, after: u64, batch_max: u32) -> Result<Vec<(u64, StoredShow)>> {
-        self.installation
-            .read((), move |tx, ()| {
-                Box::pin(async move {
-                    let sql = format!(
-                        "SELECT {STORED}, departure FROM shows WHERE departure > $1 \
-                         ORDER BY departure LIMIT $2"
-                    );
-                    let rows = tx.query(&sql, &[&as_i64(after), &batch_max]).await?;
-                    let read = |row| Ok((count(row, 7)?, stored(row)?));
-                    rows.iter().map(read).collect()
-                })
             })
             .await
     }
@@ -226,11 +197,11 @@ impl Ledger {
 }
 
 /// The columns that [`stored`] reads.
-const STORED: &str = "show, document::text, plan_version, run, \
+pub(super) const STORED: &str = "show, document::text, plan_version, run, \
      (SELECT f.fate FROM show_fates f WHERE f.show = shows.show), \
      (SELECT f.refunds_until FROM show_fates f WHERE f.show = shows.show), terms";
 
-fn stored(row: &SqlRow) -> Result<StoredShow> {
+pub(super) fn stored(row: &SqlRow) -> Result<StoredShow> {
     let run: Option<&str> = row.get(3)?;
     Ok(StoredShow {
         id: parsed(text(row, 0)?)?,
@@ -301,48 +272,6 @@ pub(super) async fn release_show(tx: &SqlTransaction, show: &ShowId) -> Result<(
     let sql = "DELETE FROM withheld_shows WHERE show = $1";
     tx.execute(sql, &[&show.as_str()]).await?;
     Ok(())
-}
-
-async fn open_departure(
-    tx: &SqlTransaction,
-    departure: &StoredShow,
-    now_ms: i64,
-) -> Result<StoredShow> {
-    let id = departure.id.as_str();
-    let find = format!("SELECT {STORED} FROM shows WHERE show = $1");
-    if let Some(row) = tx.first(&find, &[&id]).await? {
-        return stored(&row);
-    }
-    let insert = match tx.dialect() {
-        // A file has a single writer, so no two departures get the same number.
-        SqlDialect::Sqlite => {
-            "INSERT INTO shows (show, document, plan_version, updated_at, run, departure) \
-             SELECT $1, $2, $3, $4, $5, COALESCE(MAX(departure), 0) + 1 FROM shows WHERE TRUE \
-             ON CONFLICT (show) DO NOTHING"
-        }
-        // All transactions that open a departure lock the one row of `departure_numbers`. A second
-        // transaction for the same show waits for the first, and then finds its show.
-        SqlDialect::Postgres => {
-            "WITH given AS (UPDATE departure_numbers SET last = last + 1 RETURNING last) \
-             INSERT INTO shows (show, document, plan_version, updated_at, run, departure) \
-             SELECT $1, $2::jsonb, $3, $4, $5, last FROM given ON CONFLICT (show) DO NOTHING"
-        }
-    };
-    let document = to_json(&departure.document)?;
-    let run = departure.run.as_deref().map(stored_run).transpose()?;
-    let version = departure.plan_version;
-    let written = tx
-        .execute(insert, &[&id, &document, &version, &now_ms, &run])
-        .await?;
-    if written > 0 {
-        terms::record_versions(
-            tx,
-            &[(id, SaleTerms::from_document(&departure.document))],
-            now_ms,
-        )
-        .await?;
-    }
-    stored(&tx.query_one(&find, &[&id]).await?)
 }
 
 pub(super) async fn put_coverage(

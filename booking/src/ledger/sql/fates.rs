@@ -7,6 +7,7 @@ use fairgate_model::shows::document::ShowDocument;
 use fairgate_model::shows::terms::SaleTerms;
 
 use super::catalogue::{lock_catalogue, raise_version};
+use super::departures::renumber_departure;
 use super::rows::{Result, count, from_json, parsed, text};
 use super::{lock, terms};
 use crate::ledger::{NewFate, RefundFigures, RefundSum};
@@ -71,20 +72,7 @@ pub(super) async fn put(
         let document: ShowDocument = from_json(text(&tx.query_one(sql, &[&id]).await?, 0)?)?;
         terms::record_versions(tx, &[(id, SaleTerms::from_document(&document))], now_ms).await?;
     }
-    // Nodes read only departures with numbers above their cursor. So a changed departure gets a new
-    // number.
-    let sql = match tx.dialect() {
-        SqlDialect::Postgres => {
-            "WITH given AS (UPDATE departure_numbers SET last = last + 1 WHERE EXISTS \
-                 (SELECT 1 FROM shows WHERE show = $1 AND departure IS NOT NULL) RETURNING last) \
-             UPDATE shows SET departure = given.last FROM given WHERE show = $1"
-        }
-        SqlDialect::Sqlite => {
-            "UPDATE shows SET departure = (SELECT MAX(departure) + 1 FROM shows) \
-             WHERE show = $1 AND departure IS NOT NULL"
-        }
-    };
-    tx.execute(sql, &[&id]).await?;
+    renumber_departure(tx, show).await?;
     raise_version(tx).await?;
     Ok(true)
 }

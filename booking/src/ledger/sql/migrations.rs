@@ -111,4 +111,6 @@ CREATE INDEX late_money_set ON late_money (due_set_at) WHERE outcome IS NULL;
     ),
     // Shows that nobody sells until an on-sale file is written whole.
     Migration::of_both("CREATE TABLE withheld_shows (show TEXT PRIMARY KEY);"),
+    // The ids that departures keep from earlier timetables.
+    Migration::of_both("ALTER TABLE timetables ADD COLUMN kept TEXT NOT NULL DEFAULT '[]';"),
 ];

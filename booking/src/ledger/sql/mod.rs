@@ -13,6 +13,7 @@ mod audit;
 mod card_limit;
 mod catalogue;
 mod claims;
+mod departures;
 pub mod dump;
 mod exchange_rows;
 mod exchanges;
@@ -43,7 +44,9 @@ mod terms;
 #[cfg(test)]
 mod tests;
 mod tickets;
+mod timetable_version;
 mod timetables;
+mod touched_departures;
 mod waitlist;
 
 use std::sync::Arc;
@@ -74,6 +77,8 @@ mod lock {
     /// The writing of one order. A transaction that gives up the order's hold either waits until
     /// the order is written, or comes first and prevents the order.
     pub const ORDER: i32 = 6;
+    /// The timetable. Departures that get a row share the lock. An import takes it alone.
+    pub const TIMETABLE: i32 = 7;
 }
 
 /// The handle to booking's tables in the installation's database. A clone is cheap.

@@ -245,4 +245,8 @@ impl FreeSeatLookup for Availability {
         )
         .await
     }
+
+    fn touched(&self, show: &ShowId) -> Option<Arc<Show>> {
+        self.catalogue.show_with_ledger_row(show)
+    }
 }

@@ -100,6 +100,8 @@ pub struct TripDetails {
     pub calls: Option<u32>,
     /// The index of the trip's route. 0 in feeds without routes.
     pub route: u32,
+    /// The name of the trip's line. Empty in feeds without routes.
+    pub line_name: String,
 }
 
 impl TimetableDraft {
@@ -109,6 +111,7 @@ impl TimetableDraft {
         self.trips.push(Trip {
             id: id.to_owned(),
             train: train.to_owned(),
+            line: details.line_name.clone(),
             service,
             stock: 0,
             tariff: 0,

@@ -116,6 +116,7 @@ fn multiply(draft: &mut TimetableDraft, headways: &[Vec<Headway>]) {
                     kinds: details.kinds.clone(),
                     calls: None,
                     route: details.route,
+                    line_name: String::new(),
                 });
             }
         }

@@ -103,12 +103,14 @@ pub struct GtfsRoutes {
     pub names: FeedNameIndex,
     ids: Vec<String>,
     kinds: Vec<Vec<String>>,
+    /// The short name of each route, or else its id.
+    line_names: Vec<String>,
 }
 
 impl GtfsRoutes {
     fn read(folder: &Path, faults: &RailFeedFaults) -> Self {
         let mut names = FeedNameIndex::default();
-        let (mut ids, mut kinds) = (Vec::new(), Vec::new());
+        let (mut ids, mut kinds, mut line_names) = (Vec::new(), Vec::new(), Vec::new());
         let read = each_line(folder, "routes.txt", &["route_id"], faults, |line| {
             let Some(id) = line.needed("route_id") else {
                 return;
@@ -118,10 +120,18 @@ impl GtfsRoutes {
                 ids.push(id.to_owned());
                 let columns = ["route_id", "route_type", "route_short_name"];
                 kinds.push(columns.map(|column| line.get(column).to_owned()).to_vec());
+                let short_name = Some(line.get("route_short_name"));
+                let short_name = short_name.filter(|name| !name.is_empty());
+                line_names.push(short_name.unwrap_or(id).to_owned());
             }
         });
         names.incomplete = !read;
-        Self { names, ids, kinds }
+        Self {
+            names,
+            ids,
+            kinds,
+            line_names,
+        }
     }
 }
 
@@ -253,11 +263,13 @@ fn trips(
         let name = line.get("trip_short_name");
         let train = if name.is_empty() { id } else { name };
         let kinds = route.and_then(|at| routes.kinds.get(at as usize));
+        let line_name = route.and_then(|at| routes.line_names.get(at as usize));
         let details = TripDetails {
             line: line.number,
             kinds: kinds.cloned().unwrap_or_default(),
             calls: None,
             route: route.unwrap_or_default(),
+            line_name: line_name.cloned().unwrap_or_default(),
         };
         draft.add_trip(id, train, service.unwrap_or_default(), details);
     });

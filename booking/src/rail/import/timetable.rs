@@ -160,6 +160,7 @@ fn trains(folder: &Path, draft: &mut TimetableDraft, faults: &RailFeedFaults) ->
             kinds: vec![line.get("kind").to_owned(), letters.collect()],
             calls,
             route: 0,
+            line_name: String::new(),
         };
         draft.add_trip(
             id,

@@ -1,0 +1,218 @@
+//! Takes the departures that somebody touched over into a new timetable, inside the transaction
+//! that replaces it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fairgate_databases::{SqlRow, SqlTransaction};
+use fairgate_model::ids::ShowId;
+use fairgate_model::runs::TrainRun;
+use fairgate_model::timetables::KeptDeparture;
+use fairgate_model::waiters::WaitlistParty;
+use jiff::Timestamp;
+use jiff::civil::Date;
+
+use super::departures::{departures_since, rewrite_departure};
+use super::rows::{Result, from_json, parsed, stored_run, text};
+use super::{fates, lock};
+use crate::ledger::{
+    DecideDepartures, DecidedDeparture, DepartureDecision, NewFate, RetimedRun, SoldFigures,
+    StoredShow, TimetableRefused, TouchedDeparture,
+};
+
+/// How many tickets of each show are valid.
+const TICKETS: &str = "SELECT show, COUNT(*) FROM tickets \
+     WHERE show = ANY ($1) AND voided_at IS NULL GROUP BY show";
+/// How many orders of each show hold seats.
+const ORDERS: &str = "SELECT show, COUNT(*) FROM orders WHERE show = ANY ($1) \
+     AND state IN ('pending', 'confirmed', 'ticketed', 'partly_refunded') GROUP BY show";
+/// How many people have such an order.
+const BUYERS: &str = "SELECT show, COUNT(DISTINCT visitor) FROM orders WHERE show = ANY ($1) \
+     AND state IN ('pending', 'confirmed', 'ticketed', 'partly_refunded') GROUP BY show";
+/// What buyers paid for each show and did not get back.
+const PAID: &str = "SELECT o.show, SUM(o.total - (SELECT COALESCE(SUM(r.amount), 0)::bigint \
+     FROM refunds r WHERE r.order_id = o.order_id))::bigint FROM orders o \
+     WHERE o.show = ANY ($1) AND o.state IN ('confirmed', 'ticketed', 'partly_refunded') \
+     GROUP BY o.show";
+
+/// How long (ms) before now a departure may have begun and still be on its way. Departures that
+/// began earlier are left alone.
+const ON_ITS_WAY_MS: i64 = 4 * 24 * 3_600_000;
+
+/// Decides what becomes of each touched departure, and writes it. Returns the service date of each
+/// departure with the decision. The caller has locked the catalogue and the timetable.
+pub(super) async fn take_over(
+    tx: &SqlTransaction,
+    decide: &DecideDepartures,
+    now_ms: i64,
+) -> std::result::Result<Vec<(Date, DecidedDeparture)>, TimetableRefused> {
+    let shows = departures_since(tx, now_ms - ON_ITS_WAY_MS).await?;
+    // Until this transaction ends, nobody orders seats of these departures. So what is sold of them
+    // is still the same when the decisions are written.
+    let ids: Vec<String> = shows.iter().map(|show| show.id.to_string()).collect();
+    tx.lock_each(lock::PLAN, &ids).await?;
+    let touched = read_touched(tx, &shows).await?;
+    let decisions = decide(&touched).map_err(TimetableRefused::Undecided)?;
+    let mut decided = Vec::new();
+    for (departure, decision) in touched.into_iter().zip(decisions) {
+        write_decision(tx, &departure.show, &decision, now_ms).await?;
+        let Some(run) = &departure.show.run else {
+            continue;
+        };
+        let decision = DecidedDeparture {
+            show: departure.show.id.clone(),
+            sold: departure.sold,
+            decision,
+        };
+        decided.push((run.date, decision));
+    }
+    Ok(decided)
+}
+
+/// Returns the ids that departures keep in the new timetable.
+pub(super) fn kept(decided: &[(Date, DecidedDeparture)]) -> Vec<KeptDeparture> {
+    let kept = |(date, departure): &(Date, DecidedDeparture)| {
+        let show = departure.show.clone();
+        match &departure.decision {
+            DepartureDecision::Same(trip) | DepartureDecision::Retimed(trip, _) => KeptDeparture {
+                show,
+                date: trip.date,
+                trip: Some(trip.trip.clone()),
+                line: String::new(),
+                unsold: Vec::new(),
+            },
+            DepartureDecision::Kept(run)
+            | DepartureDecision::Cancelled(_, run)
+            | DepartureDecision::Left(run) => KeptDeparture {
+                show,
+                date: *date,
+                trip: None,
+                line: run.line.clone(),
+                unsold: run.unsold.clone(),
+            },
+        }
+    };
+    decided.iter().map(kept).collect()
+}
+
+async fn write_decision(
+    tx: &SqlTransaction,
+    show: &StoredShow,
+    decision: &DepartureDecision,
+    now_ms: i64,
+) -> Result<()> {
+    match decision {
+        DepartureDecision::Same(_) | DepartureDecision::Left(_) => Ok(()),
+        DepartureDecision::Retimed(_, retimed) => retime(tx, show, retimed, now_ms).await,
+        DepartureDecision::Kept(_) => end_sale(tx, show, now_ms).await,
+        DepartureDecision::Cancelled(reason, _) => {
+            let fate = NewFate {
+                reason: Some(reason.clone()),
+                ..NewFate::CANCELLED
+            };
+            fates::put(tx, &show.id, &fate, now_ms).await.map(drop)
+        }
+    }
+}
+
+/// Reads what is sold of each departure.
+async fn read_touched(tx: &SqlTransaction, shows: &[StoredShow]) -> Result<Vec<TouchedDeparture>> {
+    let ids: Vec<&str> = shows.iter().map(|show| show.id.as_str()).collect();
+    let mut stretches = claimed_stretches(tx, &ids).await?;
+    let waiting = waiting_parties(tx, &ids).await?;
+    let [tickets, orders, buyers, paid] = [
+        sums(tx, &ids, TICKETS).await?,
+        sums(tx, &ids, ORDERS).await?,
+        sums(tx, &ids, BUYERS).await?,
+        sums(tx, &ids, PAID).await?,
+    ];
+    let touched = shows.iter().map(|show| {
+        let of = |sums: &BTreeMap<ShowId, i64>| sums.get(&show.id).copied().unwrap_or_default();
+        let counted = |sums| u64::try_from(of(sums)).unwrap_or_default();
+        let mut sold = stretches.remove(&show.id).unwrap_or_default();
+        let parties = waiting.get(&show.id).map_or(&[][..], Vec::as_slice);
+        if let Some(run) = &show.run {
+            sold.extend(parties.iter().filter_map(|party| waited_for(run, party)));
+        }
+        TouchedDeparture {
+            stretches: sold,
+            sold: SoldFigures {
+                buyers: counted(&buyers),
+                tickets: counted(&tickets),
+                paid: of(&paid),
+            },
+            in_use: of(&orders) > 0 || !parties.is_empty(),
+            show: show.clone(),
+        }
+    });
+    Ok(touched.collect())
+}
+
+fn waited_for(run: &TrainRun, party: &WaitlistParty) -> Option<(u16, u16)> {
+    let stretch = party.stretch.as_ref()?;
+    let legs = run.between(&stretch.from, &stretch.to)?;
+    Some((legs.start, legs.end))
+}
+
+/// Returns the stretches over which seats are claimed.
+async fn claimed_stretches(
+    tx: &SqlTransaction,
+    ids: &[&str],
+) -> Result<BTreeMap<ShowId, BTreeSet<(u16, u16)>>> {
+    let sql = "SELECT DISTINCT show, first, last + 1 FROM (SELECT show, MIN(leg) AS first, \
+         MAX(leg) AS last FROM claims WHERE show = ANY ($1) GROUP BY show, order_id, seat) c";
+    let mut stretches: BTreeMap<ShowId, BTreeSet<(u16, u16)>> = BTreeMap::new();
+    for row in tx.query(sql, &[&ids]).await? {
+        let call = |at: usize| -> Result<u16> {
+            Ok(u16::try_from(row.get::<i64>(at)?).unwrap_or(u16::MAX))
+        };
+        let of_show = stretches.entry(parsed(text(&row, 0)?)?).or_default();
+        of_show.insert((call(1)?, call(2)?));
+    }
+    Ok(stretches)
+}
+
+async fn waiting_parties(
+    tx: &SqlTransaction,
+    ids: &[&str],
+) -> Result<BTreeMap<ShowId, Vec<WaitlistParty>>> {
+    let sql = "SELECT show, party FROM waiters WHERE show = ANY ($1) AND ended_at IS NULL";
+    let mut parties: BTreeMap<ShowId, Vec<WaitlistParty>> = BTreeMap::new();
+    for row in tx.query(sql, &[&ids]).await? {
+        let of_show = parties.entry(parsed(text(&row, 0)?)?).or_default();
+        of_show.push(from_json(text(&row, 1)?)?);
+    }
+    Ok(parties)
+}
+
+/// Runs a statement that returns shows and a number for each.
+async fn sums(tx: &SqlTransaction, ids: &[&str], sql: &str) -> Result<BTreeMap<ShowId, i64>> {
+    let read = |row: &SqlRow| Ok((parsed(text(row, 0)?)?, row.get(1)?));
+    let rows = tx.query(sql, &[&ids]).await?;
+    rows.iter().map(read).collect()
+}
+
+/// Gives a departure its new times. Whoever holds seats under the earlier beginning is told so when
+/// they order.
+async fn retime(
+    tx: &SqlTransaction,
+    show: &StoredShow,
+    retimed: &RetimedRun,
+    now_ms: i64,
+) -> Result<()> {
+    let mut document = show.document.clone();
+    document.title.clone_from(&retimed.title);
+    if let Some(starts_at) = retimed.run.calls.first().and_then(|call| call.departs) {
+        document.starts_at = starts_at;
+    }
+    let sql = "UPDATE shows SET run = $2 WHERE show = $1";
+    tx.execute(sql, &[&show.id.as_str(), &stored_run(&retimed.run)?])
+        .await?;
+    rewrite_departure(tx, &show.id, &document, now_ms).await
+}
+
+/// Sells nothing more of a departure.
+async fn end_sale(tx: &SqlTransaction, show: &StoredShow, now_ms: i64) -> Result<()> {
+    let mut document = show.document.clone();
+    document.sells_until = Timestamp::from_millisecond(now_ms).ok();
+    rewrite_departure(tx, &show.id, &document, now_ms).await
+}

@@ -1,0 +1,188 @@
+//! Timetables as the ledger stores them, and what an import decides for each departure that
+//! somebody touched.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use fairgate_databases::LedgerError;
+use fairgate_model::ids::{ShowId, VenueId};
+use fairgate_model::money::Currency;
+use fairgate_model::runs::TrainRun;
+use fairgate_model::timetables::KeptDeparture;
+use jiff::civil::Date;
+use serde::Serialize;
+
+use super::StoredShow;
+
+/// A timetable to be stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewTimetable {
+    /// The document.
+    pub text: String,
+    /// SHA-256 of the document.
+    pub digest: [u8; 32],
+    /// The seating plan of each kind of train, in the document's order.
+    pub plans: Vec<NewSeatingPlan>,
+}
+
+/// A seating plan to be stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewSeatingPlan {
+    /// The venue of the plan.
+    pub venue: VenueId,
+    /// The document.
+    pub plan: String,
+    /// SHA-256 of the document.
+    pub digest: [u8; 32],
+}
+
+/// A stored timetable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredTimetable {
+    /// The document.
+    pub text: String,
+    /// The plan version of each kind of train, in the document's order.
+    pub plans: Vec<(VenueId, u32)>,
+    /// The ids that departures keep from earlier timetables.
+    pub kept: Vec<KeptDeparture>,
+}
+
+/// A departure that has a row in the ledger, with what is sold of it.
+#[derive(Debug, Clone)]
+pub struct TouchedDeparture {
+    /// The show, with its run.
+    pub show: StoredShow,
+    /// The stretches that somebody has bought or waits for, each with the numbers of the calls
+    /// where it begins and ends.
+    pub stretches: BTreeSet<(u16, u16)>,
+    /// What is sold of it.
+    pub sold: SoldFigures,
+    /// Whether somebody has an order for the departure or waits for a seat. If not, somebody may
+    /// still hold a seat: only the inventory store knows the holds.
+    pub in_use: bool,
+}
+
+/// What is sold of a departure.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct SoldFigures {
+    /// How many people have orders.
+    pub buyers: u64,
+    /// How many tickets are valid.
+    pub tickets: u64,
+    /// What buyers paid and did not get back, in minor units.
+    pub paid: i64,
+}
+
+/// What a new timetable does to a departure that somebody touched.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DepartureDecision {
+    /// It is a trip of the new timetable, and keeps its id.
+    Same(TripOnDate),
+    /// As [`Self::Same`], with another run.
+    Retimed(TripOnDate, RetimedRun),
+    /// It goes on as it was sold, and nothing more is sold of it.
+    Kept(KeptRun),
+    /// It is cancelled, for this reason. Its buyers get their money back.
+    Cancelled(String, KeptRun),
+    /// It stays as it is, because it has left, or because an earlier import decided about it.
+    Left(KeptRun),
+}
+
+/// The run of a departure with its new times and its new number. Its stations and fares are those
+/// that it was sold with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RetimedRun {
+    /// The run.
+    pub run: Arc<TrainRun>,
+    /// The title that buyers see.
+    pub title: String,
+}
+
+/// A trip of a timetable on a date.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TripOnDate {
+    /// The trip's id.
+    pub trip: String,
+    /// The service date.
+    pub date: Date,
+}
+
+/// A departure that is no trip of the new timetable.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KeptRun {
+    /// The line that it runs on.
+    pub line: String,
+    /// The ids of the trips that may be this departure. Nothing is sold of them.
+    pub unsold: Vec<String>,
+}
+
+/// A departure about which a person must decide.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UndecidedDeparture {
+    /// The show.
+    pub show: ShowId,
+    /// Why the new timetable does not surely have it, in one sentence.
+    pub why: String,
+    /// What is sold of it.
+    #[serde(flatten)]
+    pub sold: SoldFigures,
+    /// The currency of what was paid.
+    pub currency: Currency,
+}
+
+/// Decides what becomes of each departure that somebody touched, in the same order.
+///
+/// The ledger calls it inside the transaction that replaces the timetable, with the departures as
+/// they are then. It has no side effects, because a transaction may run again.
+pub type DecideDepartures = Box<
+    dyn Fn(&[TouchedDeparture]) -> Result<Vec<DepartureDecision>, Vec<UndecidedDeparture>>
+        + Send
+        + Sync,
+>;
+
+/// The change from one timetable to the next.
+pub struct TimetableSwitch {
+    /// The version of the timetable that the decisions were made for; `None` if there was none.
+    pub earlier: Option<u32>,
+    /// Decides about the touched departures.
+    pub decide: DecideDepartures,
+    /// Whether the decisions are only wanted to be known, and nothing is stored.
+    pub is_preview: bool,
+}
+
+/// A decision about a departure, and what is sold of the departure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DecidedDeparture {
+    /// The show.
+    pub show: ShowId,
+    /// What is sold of it.
+    pub sold: SoldFigures,
+    /// What becomes of it.
+    pub decision: DepartureDecision,
+}
+
+/// What an import changed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SwitchedTimetable {
+    /// The version of the timetable that is in force.
+    pub version: u32,
+    /// The decisions about touched departures. Empty if the timetable was in force before.
+    pub decided: Vec<DecidedDeparture>,
+}
+
+/// Why a timetable was not stored. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum TimetableRefused {
+    /// A person must decide what becomes of these departures.
+    #[error("the new timetable does not surely have {} departures that were sold", .0.len())]
+    Undecided(Vec<UndecidedDeparture>),
+    /// Only a preview was wanted. Has what the import would change.
+    #[error("only a preview was wanted")]
+    Preview(Box<SwitchedTimetable>),
+    /// Somebody else replaced the timetable meanwhile.
+    #[error("another timetable was imported at the same time")]
+    Replaced,
+    /// The ledger could not store it.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}

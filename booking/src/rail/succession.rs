@@ -1,0 +1,273 @@
+//! Decides what becomes of the departures that somebody touched when a new timetable takes the
+//! place of an earlier one. Nobody's seat may be sold again, and nobody's train may vanish: what
+//! the new timetable does not surely have, a person decides.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use fairgate_model::counted::counted;
+use fairgate_model::ids::ShowId;
+use fairgate_model::runs::{StationCall, TrainRun};
+use fairgate_model::shows::fate::ShowFate;
+use fairgate_model::timetables::{
+    MatchOutcome, SoldDeparture, Timetable, match_departures, possible_trips,
+};
+use jiff::civil::Date;
+
+use crate::ledger::{
+    DepartureDecision, KeptRun, RetimedRun, SoldFigures, TouchedDeparture, TripOnDate,
+    UndecidedDeparture,
+};
+
+/// Why a departure is cancelled that nobody has an order for.
+const GONE: &str = "The train is not in the new timetable.";
+
+/// What a person decided about single departures.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DepartureChoices {
+    /// Departures that are another departure of the new timetable, by the ids of both.
+    pub matches: BTreeMap<ShowId, ShowId>,
+    /// Departures that go on as they were sold. Nothing more is sold of them.
+    pub keep: BTreeSet<ShowId>,
+    /// Departures that are cancelled, so that their buyers get their money back.
+    pub cancel: BTreeSet<ShowId>,
+}
+
+/// Two timetables, of which the new one takes the place of the earlier one.
+#[derive(Debug, Clone, Copy)]
+pub struct Succession<'a> {
+    /// The timetable in force.
+    pub earlier: &'a Timetable,
+    /// The timetable that takes its place. No departure keeps an id in it yet.
+    pub new: &'a Timetable,
+    /// What a person decided.
+    pub choices: &'a DepartureChoices,
+}
+
+impl Succession<'_> {
+    /// Decides about each departure, in the same order.
+    ///
+    /// # Errors
+    /// Returns every departure about which a person must decide.
+    pub fn decide(
+        &self,
+        touched: &[TouchedDeparture],
+        now_ms: i64,
+    ) -> Result<Vec<DepartureDecision>, Vec<UndecidedDeparture>> {
+        let sold: Vec<SoldDeparture<'_>> = touched.iter().filter_map(sold_departure).collect();
+        let outcomes = match_departures(self.earlier, self.new, &sold);
+        let mut taken = BTreeMap::new();
+        for (show, outcome) in &outcomes {
+            if let MatchOutcome::Same(trip) = outcome
+                && !self.is_chosen(show)
+                && let Some((_, date)) = self.earlier.trip_of_show(show)
+            {
+                taken.insert((*trip, date), show.clone());
+            }
+        }
+        let mut decided = Vec::new();
+        let mut undecided = self.unknown_choices(touched);
+        for departure in touched {
+            let outcome = outcomes.get(&departure.show.id);
+            match self.decide_one(departure, outcome, &mut taken, now_ms) {
+                Ok(decision) => decided.push(decision),
+                Err(why) => undecided.push(UndecidedDeparture {
+                    show: departure.show.id.clone(),
+                    why,
+                    sold: departure.sold,
+                    currency: departure.show.document.currency,
+                }),
+            }
+        }
+        if undecided.is_empty() {
+            Ok(decided)
+        } else {
+            Err(undecided)
+        }
+    }
+
+    fn is_chosen(&self, show: &ShowId) -> bool {
+        let choices = self.choices;
+        choices.matches.contains_key(show)
+            || choices.keep.contains(show)
+            || choices.cancel.contains(show)
+    }
+
+    /// Returns the choices about departures that nobody touched.
+    fn unknown_choices(&self, touched: &[TouchedDeparture]) -> Vec<UndecidedDeparture> {
+        let known: BTreeSet<&ShowId> = touched.iter().map(|departure| &departure.show.id).collect();
+        let choices = self.choices;
+        let named = choices
+            .matches
+            .keys()
+            .chain(&choices.keep)
+            .chain(&choices.cancel);
+        let unknown = named.filter(|show| !known.contains(show));
+        let unknown = unknown.map(|show| UndecidedDeparture {
+            show: show.clone(),
+            why: "nobody has held or bought a seat of a departure with this id, so there is nothing to decide; leave it out".to_owned(),
+            sold: SoldFigures::default(),
+            currency: self.new.currency,
+        });
+        unknown.collect()
+    }
+
+    fn decide_one(
+        &self,
+        departure: &TouchedDeparture,
+        outcome: Option<&MatchOutcome>,
+        taken: &mut BTreeMap<(u32, Date), ShowId>,
+        now_ms: i64,
+    ) -> Result<DepartureDecision, String> {
+        let show = &departure.show.id;
+        let Some(run) = &departure.show.run else {
+            return Ok(DepartureDecision::Left(KeptRun::default()));
+        };
+        if self.choices.cancel.contains(show) {
+            let reason = "The train does not run as it was sold.".to_owned();
+            return Ok(DepartureDecision::Cancelled(reason, KeptRun::default()));
+        }
+        if self.choices.keep.contains(show) {
+            return Ok(DepartureDecision::Kept(self.kept_run(departure, taken)));
+        }
+        if let Some(chosen) = self.choices.matches.get(show) {
+            let found = self.new.trip_of_show(chosen);
+            let (trip, date) =
+                found.ok_or_else(|| format!("the new timetable has no departure {chosen}"))?;
+            if let Some(other) = taken.insert((trip, date), show.clone()) {
+                return Err(format!("{chosen} of the new timetable is {other}"));
+            }
+            return self.same(departure, run, (trip, date));
+        }
+        let Some(outcome) = outcome else {
+            return Ok(DepartureDecision::Left(self.kept_run(departure, taken)));
+        };
+        let begins = run.calls.first().and_then(|call| call.departs);
+        let has_left = begins.is_some_and(|begins| begins.as_millisecond() <= now_ms);
+        let settled = has_left || departure.show.fate == Some(ShowFate::Cancelled);
+        let date = self
+            .earlier
+            .trip_of_show(show)
+            .map_or(run.date, |(_, date)| date);
+        let why = match outcome {
+            MatchOutcome::Same(trip) if settled => {
+                return Ok(DepartureDecision::Same(self.on_date(*trip, date)));
+            }
+            MatchOutcome::Same(trip) => match self.same(departure, run, (*trip, date)) {
+                Ok(decision) => return Ok(decision),
+                Err(why) => why,
+            },
+            MatchOutcome::Unsure(trips) => self.unsure_why(trips, date),
+        };
+        if settled {
+            return Ok(DepartureDecision::Left(self.kept_run(departure, taken)));
+        }
+        if departure.in_use {
+            return Err(why);
+        }
+        let kept = KeptRun::default();
+        Ok(DepartureDecision::Cancelled(GONE.to_owned(), kept))
+    }
+
+    /// Takes a trip of the new timetable as a departure.
+    fn same(
+        &self,
+        departure: &TouchedDeparture,
+        run: &TrainRun,
+        (trip, date): (u32, Date),
+    ) -> Result<DepartureDecision, String> {
+        let calls = self.new.calls_on_date(trip, date);
+        let stations = |calls: &[StationCall]| {
+            let codes = calls.iter().map(|call| {
+                let rules = (call.no_boarding, call.no_alighting);
+                (call.station.clone(), rules)
+            });
+            codes.collect::<Vec<_>>()
+        };
+        if stations(&calls) != stations(&run.calls) {
+            return Err("the train calls at other stations than those it was sold with".to_owned());
+        }
+        let on_date = self.on_date(trip, date);
+        let begins = run.calls.first().and_then(|call| call.departs);
+        // A promoter has moved this train by hand.
+        let is_postponed = begins.is_some_and(|begins| begins != departure.show.document.starts_at);
+        let details = &self.new.trips[trip as usize];
+        let retimed = TrainRun {
+            train: details.train.clone(),
+            date,
+            time_zone: Some(self.new.timezone.clone()),
+            calls,
+            fares: Arc::clone(&run.fares),
+        };
+        if is_postponed || retimed == *run {
+            return Ok(DepartureDecision::Same(on_date));
+        }
+        let retimed = RetimedRun {
+            run: Arc::new(retimed),
+            title: self.new.title(details),
+        };
+        Ok(DepartureDecision::Retimed(on_date, retimed))
+    }
+
+    fn on_date(&self, trip: u32, date: Date) -> TripOnDate {
+        TripOnDate {
+            trip: self.new.trips[trip as usize].id.clone(),
+            date,
+        }
+    }
+
+    /// Returns what is known of a departure that is no trip of the new timetable.
+    fn kept_run(
+        &self,
+        departure: &TouchedDeparture,
+        taken: &BTreeMap<(u32, Date), ShowId>,
+    ) -> KeptRun {
+        let show = &departure.show.id;
+        let earlier = self.earlier.kept_departures().iter();
+        let kept = earlier.filter(|kept| kept.trip.is_none());
+        let kept = kept.map(|kept| (&kept.show, kept.line.as_str()));
+        let line = match self.earlier.trip_of_show(show) {
+            Some((trip, _)) => self.earlier.trips[trip as usize].line.as_str(),
+            None => kept
+                .into_iter()
+                .find(|(kept, _)| *kept == show)
+                .map_or("", |(_, line)| line),
+        };
+        let is_cancelled = departure.show.fate == Some(ShowFate::Cancelled);
+        let sold = sold_departure(departure).filter(|_| !is_cancelled);
+        let trips = sold.map_or_else(Vec::new, |sold| possible_trips(self.new, line, sold));
+        let date = sold.map(|sold| sold.run.date);
+        let unsold = trips
+            .into_iter()
+            .filter(|trip| date.is_none_or(|date| !taken.contains_key(&(*trip, date))));
+        KeptRun {
+            line: line.to_owned(),
+            unsold: unsold
+                .map(|trip| self.new.trips[trip as usize].id.clone())
+                .collect(),
+        }
+    }
+
+    fn unsure_why(&self, trips: &[u32], date: Date) -> String {
+        let ids = trips
+            .iter()
+            .filter_map(|trip| self.new.show_id(*trip, date));
+        let ids: Vec<String> = ids.map(|id| id.to_string()).collect();
+        if ids.is_empty() {
+            return "the new timetable has no train that may be the same".to_owned();
+        }
+        let count = counted(ids.len(), "departure", "departures");
+        format!(
+            "{count} of the new timetable may be the same: {}",
+            ids.join(", ")
+        )
+    }
+}
+
+fn sold_departure(departure: &TouchedDeparture) -> Option<SoldDeparture<'_>> {
+    Some(SoldDeparture {
+        show: &departure.show.id,
+        run: departure.show.run.as_deref()?,
+        stretches: &departure.stretches,
+    })
+}

@@ -1,0 +1,257 @@
+//! Single changes of a timetable, and what they do to trains that were sold.
+
+use std::collections::BTreeMap;
+
+use booking::ledger::DepartureDecision;
+
+use super::*;
+
+const SOLD: &str = "re-101-2027-01-11";
+const SEAT: &str = "3-1A";
+/// The seats of second class in the carriages that are sold by default.
+const SEATS: u64 = 510;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_train_of_that_number_leaves_the_sold_one_its_id_and_its_seats() {
+    let early = train("t1", "RE 101", "09:00");
+    let app = railway(std::slice::from_ref(&early)).await;
+    sold(&app, 1, SOLD, SEAT).await;
+    let trains = [early.clone(), train("t2", "RE 101", "15:00")];
+    succeed(&app, &trains, none()).await;
+    let other = "re-101-2027-01-11-t2";
+    let both = [only(SOLD, "09:00", SEATS - 1), only(other, "15:00", SEATS)];
+    finds(&app, &both).await;
+    let taken = held(&app, 2, SOLD, SEAT).await.problem(409, "seats_taken");
+    assert_eq!(taken["seats"], json!([SEAT]));
+    held(&app, 2, other, SEAT).await.is(201);
+
+    // The other way round: only one train of the number is left.
+    succeed(&app, &[early], none()).await;
+    finds(&app, &[only(SOLD, "09:00", SEATS - 1)]).await;
+    let gone = held(&app, 3, other, "3-1B").await;
+    gone.problem(409, "show_cancelled");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn new_ids_of_trips_without_numbers_are_matched_by_line_and_times() {
+    let by_half_hours = |ids: [&'static str; 3]| {
+        let times = ["09:00", "09:30", "10:00"];
+        [0, 1, 2].map(|at| train(ids[at], "", times[at]))
+    };
+    let app = railway(&by_half_hours(["x1", "x2", "x3"])).await;
+    let sold_ids = ["x1-2027-01-11", "x2-2027-01-11"];
+    for (visitor, show) in (1..).zip(sold_ids) {
+        sold(&app, visitor, show, SEAT).await;
+    }
+    // The ids are given to other trains, as some feeds do with each edition.
+    succeed(&app, &by_half_hours(["x2", "x3", "x1"]), none()).await;
+    let sold_trains = [
+        only(sold_ids[0], "09:00", SEATS - 1),
+        only(sold_ids[1], "09:30", SEATS - 1),
+    ];
+    let has_changed = |found: &[Found]| found.last().is_some_and(|last| last.0 != "x3-2027-01-11");
+    let listed = finds_as(&app, has_changed).await;
+    assert_eq!(listed[..2], sold_trains);
+    assert_eq!((listed[2].1.as_str(), listed[2].2), ("10:00", SEATS));
+    assert!(!sold_ids.contains(&listed[2].0.as_str()), "{listed:?}");
+    held(&app, 3, &listed[2].0, SEAT).await.is(201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_retimed_train_has_its_new_times_in_search_basket_order_and_ticket() {
+    let app = railway(&[train("t1", "RE 101", "09:00")]).await;
+    let order = sold(&app, 1, SOLD, SEAT).await;
+    let basket = held(&app, 2, SOLD, "3-1B").await.is(201);
+    succeed(&app, &[train("t9", "RE 101", "09:50")], none()).await;
+    finds(&app, &[only(SOLD, "09:50", SEATS - 2)]).await;
+    let record = app.read(&order).await;
+    let ticket = &record["tickets"][0];
+    let journey = [&ticket["departs"], &record["journey"]["from"]["at"]];
+    let shown: Vec<&str> = journey.iter().filter_map(|at| at.as_str()).collect();
+    assert!(!shown.is_empty(), "{record:#}");
+    assert!(
+        shown.iter().all(|at| *at == "2027-01-11T09:50:00Z"),
+        "{record:#}"
+    );
+    let held = held(&app, 3, SOLD, "3-1C").await.is(201);
+    assert_eq!(text(&held["journey"]["from"], "at"), "2027-01-11T09:50:00Z");
+    // Whoever chose a seat of the train at nine is told that its time has changed.
+    let who = app.visitor_of(EVERYDAY, 2);
+    let path = format!("/v1/holds/{}/order", text(&basket, "hold"));
+    let mut order = buyer();
+    order["travellers"] = json!([{"name": "Ben Weiss"}]);
+    let told = app.ask(post(&path, &order).by(&who)).await;
+    assert_eq!(told.status, 409, "{told:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_removed_train_with_tickets_is_named_and_changes_nothing_until_somebody_decides() {
+    let trains = [
+        train("t1", "RE 101", "09:00"),
+        train("t2", "RE 103", "12:00"),
+    ];
+    let app = railway(&trains).await;
+    let order = sold(&app, 1, SOLD, SEAT).await;
+    let left = [train("t2", "RE 103", "12:00")];
+    let undecided = replace(&app, &left, none())
+        .await
+        .expect_err("nobody decided");
+    let [named] = &undecided[..] else {
+        panic!("{undecided:?}");
+    };
+    assert_eq!((named.show.as_str(), named.sold.tickets), (SOLD, 1));
+    assert_eq!(
+        named.sold.paid,
+        order["total"]["amount"].as_i64().expect("a sum")
+    );
+    assert_eq!(found(&app).await.len(), 2, "nothing was imported");
+
+    let show = || SOLD.parse().expect("a slug");
+    let keep = DepartureChoices {
+        keep: [show()].into(),
+        ..none()
+    };
+    succeed(&app, &left, keep).await;
+    let other = "re-103-2027-01-11";
+    finds(&app, &[only(other, "12:00", SEATS)]).await;
+    assert_eq!(app.read(&order).await["state"], "ticketed");
+    held(&app, 2, SOLD, "3-1B")
+        .await
+        .problem(409, "sales_ended");
+
+    // A train that may be the same is not sold, as long as the earlier one goes on.
+    let again = [
+        train("t2", "RE 103", "12:00"),
+        train("t3", "RE 101", "09:20"),
+    ];
+    let third = replace(&app, &again, none())
+        .await
+        .expect("nothing to decide");
+    assert_eq!(third.version, 3);
+    finds(&app, &[only(other, "12:00", SEATS)]).await;
+
+    let cancel = DepartureChoices {
+        cancel: [show()].into(),
+        ..none()
+    };
+    let moved = [
+        train("t2", "RE 103", "12:05"),
+        train("t3", "RE 101", "09:20"),
+    ];
+    succeed(&app, &moved, cancel).await;
+    app.order_in(&order, "refunded").await;
+    let listed = finds_as(&app, |found| found.len() == 2).await;
+    assert_eq!((listed[0].1.as_str(), listed[0].2), ("09:20", SEATS));
+    assert_ne!(
+        listed[0].0, SOLD,
+        "a cancelled train's id is not given again"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_trains_that_may_be_the_same_a_person_says_which_it_is() {
+    let app = railway(&[train("t1", "RE 101", "09:00")]).await;
+    sold(&app, 1, SOLD, SEAT).await;
+    let two = [
+        train("t1", "RE 101", "08:40"),
+        train("t2", "RE 101", "09:20"),
+    ];
+    let undecided = replace(&app, &two, none())
+        .await
+        .expect_err("nobody decided");
+    let why = &undecided[0].why;
+    for id in ["re-101-2027-01-11-t1", "re-101-2027-01-11-t2"] {
+        assert!(why.contains(id), "{why}");
+    }
+    let id = |id: &str| id.parse().expect("a slug");
+    let matched = |new: &str| DepartureChoices {
+        matches: BTreeMap::from([(id(SOLD), id(new))]),
+        ..none()
+    };
+    let unknown = replace(&app, &two, matched("re-101-2027-01-11-t3")).await;
+    assert!(unknown.expect_err("no such train")[0].why.contains("t3"));
+    succeed(&app, &two, matched("re-101-2027-01-11-t2")).await;
+    let listed = finds_as(&app, |found| found.len() == 2).await;
+    assert_eq!(listed[0].1, "08:40");
+    assert_eq!(listed[1], only(SOLD, "09:20", SEATS - 1));
+    assert_eq!(listed[0].2, SEATS);
+    let wrong = DepartureChoices {
+        keep: [id("re-999-2027-01-11")].into(),
+        ..none()
+    };
+    let unknown = replace(&app, &[train("t1", "RE 101", "09:20")], wrong).await;
+    let named = unknown.expect_err("nobody bought that train");
+    assert_eq!(named[0].show.as_str(), "re-999-2027-01-11");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_train_that_calls_at_other_stations_is_named_if_it_was_sold() {
+    let before = train("t1", "RE 101", "09:00");
+    let app = railway(std::slice::from_ref(&before)).await;
+    sold(&app, 1, SOLD, SEAT).await;
+    let tomorrow = "re-101-2027-01-12";
+    held(&app, 2, tomorrow, SEAT).await.is(201);
+    let longer = Train {
+        stations: vec!["aa", "bb", "cc", "dd"],
+        ..before.clone()
+    };
+    let undecided = replace(&app, std::slice::from_ref(&longer), none())
+        .await
+        .expect_err("it was sold");
+    let named: Vec<&str> = undecided.iter().map(|named| named.show.as_str()).collect();
+    assert_eq!(named, [SOLD], "nobody bought the train of the next day");
+    assert!(
+        undecided[0].why.contains("stations"),
+        "{}",
+        undecided[0].why
+    );
+    let keep = DepartureChoices {
+        keep: [SOLD.parse().expect("a slug")].into(),
+        ..none()
+    };
+    let switched = replace(&app, &[longer], keep).await.expect("decided");
+    let of = |show: &str| {
+        let mut decided = switched.decided.iter();
+        let decided = decided.find(|decided| decided.show.as_str() == show);
+        decided.map(|decided| &decided.decision)
+    };
+    let cancelled = of(tomorrow);
+    assert!(
+        matches!(cancelled, Some(DepartureDecision::Cancelled(..))),
+        "its seats belong to other legs: {cancelled:?}"
+    );
+    let Some(DepartureDecision::Kept(kept)) = of(SOLD) else {
+        panic!("{switched:?}");
+    };
+    assert_eq!(kept.unsold, ["t1"], "the longer train may be the same");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unchanged_timetable_changes_nothing() {
+    let trains = [
+        train("t1", "RE 101", "09:00"),
+        train("t2", "RE 103", "10:00"),
+    ];
+    let app = railway(&trains).await;
+    sold(&app, 1, SOLD, SEAT).await;
+    let again = replace(&app, &trains, none())
+        .await
+        .expect("nothing to decide");
+    assert_eq!((again.version, again.decided.len()), (1, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn trips_whose_ids_differ_only_in_case_are_two_departures() {
+    let trains = [
+        train("ab", "RE 101", "09:00"),
+        train("AB", "RE 101", "12:00"),
+    ];
+    let app = railway(&trains).await;
+    let listed = found(&app).await;
+    let times: Vec<&str> = listed.iter().map(|(_, at, _)| at.as_str()).collect();
+    assert_eq!(times, ["09:00", "12:00"]);
+    assert_ne!(listed[0].0, listed[1].0);
+    for (visitor, (show, ..)) in (1..).zip(&listed) {
+        held(&app, visitor, show, SEAT).await.is(201);
+    }
+}

@@ -21,6 +21,7 @@ use crate::ledger::{
 };
 use crate::open::{self, BookingOpenError};
 use crate::rail::import::payable::check_fares_payable;
+use crate::rail::import::service_days::sale_days_note;
 use crate::rail::import::{ImportedRailFeed, RailFeedFault, read_gtfs, read_timetable};
 use crate::rail::replacement::TimetableReplacement;
 use crate::rail::succession::DepartureChoices;
@@ -219,7 +220,9 @@ pub async fn import_timetable(
         RailFeedKind::Gtfs => read_gtfs(&wanted.folder, &rail),
         RailFeedKind::Timetable { timezone } => read_timetable(&wanted.folder, timezone, &rail),
     };
-    let feed = read.map_err(|faults| TimetableImportError::Feed(wanted.folder.clone(), faults))?;
+    let mut feed =
+        read.map_err(|faults| TimetableImportError::Feed(wanted.folder.clone(), faults))?;
+    feed.notes.extend(sale_days_note(&feed.parts, now_ms));
     let limits = wanted.payments.limits(feed.parts.currency);
     check_fares_payable(&feed.parts, limits)
         .map_err(|faults| TimetableImportError::Feed(wanted.folder.clone(), faults))?;

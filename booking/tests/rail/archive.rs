@@ -13,6 +13,12 @@ use super::*;
 
 /// Packs the files of a folder into `feed.zip` in a new folder.
 fn packed(from: &Path) -> TempDir {
+    packed_below("", from)
+}
+
+/// Packs the files of a folder into `feed.zip` in a new folder. `below` begins the path of each
+/// file in the archive.
+fn packed_below(below: &str, from: &Path) -> TempDir {
     let to = folder(&[]);
     let archive = File::create(to.path().join("feed.zip")).expect("a file");
     let mut writer = ZipWriter::new(archive);
@@ -20,7 +26,7 @@ fn packed(from: &Path) -> TempDir {
         let file = file.expect("a file");
         let name = file.file_name().into_string().expect("a name");
         writer
-            .start_file(name, SimpleFileOptions::default())
+            .start_file(format!("{below}{name}"), SimpleFileOptions::default())
             .expect("a file");
         let bytes = std::fs::read(file.path()).expect("readable");
         writer.write_all(&bytes).expect("written");
@@ -64,4 +70,16 @@ fn faults_within_an_archive_have_file_and_line() {
     std::fs::write(&path, "no archive").expect("written");
     let read = read_gtfs(&path, &RailFile::default());
     assert_eq!(in_short(&read.expect_err("broken")), [":0 not_zip"]);
+}
+
+#[test]
+fn an_archive_may_separate_folders_by_backslashes() {
+    let rail = RailFile::default();
+    let feed = folder(&GTFS);
+    let expected = sound(read_gtfs(feed.path(), &rail)).parts;
+    for below in ["feed\\", "public\\rail\\", "public/rail\\", ".\\"] {
+        let archive = packed_below(below, feed.path());
+        let read = sound(read_gtfs(&archive.path().join("feed.zip"), &rail));
+        assert_eq!(read.parts, expected, "{below}");
+    }
 }

@@ -75,6 +75,17 @@ fn nobody_gets_on_or_off_where_the_feed_forbids_it() {
             vec![("08:00", "09:00"), ("10:00", "11:00")],
             vec![],
         ),
+        // Some programs write a space before a quoted number.
+        (
+            [
+                r#" "0", "0""#,
+                r#" "0", "0""#,
+                r#" "1", "0""#,
+                r#" "0", "0""#,
+            ],
+            vec![("08:00", "09:00")],
+            vec![("09:00", "10:00")],
+        ),
         // Types 2 and 3 mean that travellers must phone or ask the driver. They allow getting on
         // and off.
         (

@@ -9,6 +9,7 @@ use fairgate_base::process::data;
 use fairgate_databases::{Installation, SqliteDatabase};
 use fairgate_model::payments::kind::ProviderKind;
 
+use super::faults::GTFS;
 use super::*;
 
 fn wanted(feed: &Path, data: &Path) -> TimetableImport {
@@ -211,4 +212,19 @@ async fn an_exchange_fee_that_the_provider_never_takes_refuses_the_import() {
     import_timetable(with, 1)
         .await
         .expect("the sandbox takes everything");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_expired_feed_is_imported_with_a_note_that_names_its_last_day() {
+    let (feed, data) = (folder(&GTFS), folder(&[]));
+    let mut with = wanted(feed.path(), data.path());
+    with.source = RailFeedKind::Gtfs;
+    let now: jiff::Timestamp = "2028-06-01T12:00:00Z".parse().expect("a moment");
+    let done = import_timetable(with, now.as_millisecond()).await;
+    let done = done.expect("imported");
+    assert_eq!((done.version, done.trips), (1, 5));
+    assert_eq!(
+        done.notes,
+        ["the last day of service, 2027-12-31, is past: later days have no trains"]
+    );
 }

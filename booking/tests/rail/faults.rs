@@ -46,14 +46,16 @@ pub(super) const GTFS: [(&str, &str); 9] = [
     ),
 ];
 
-fn of_gtfs(change: impl Fn(&Path)) -> Vec<String> {
+/// Returns the faults of the small feed after a change, in short.
+pub(super) fn of_gtfs(change: impl Fn(&Path)) -> Vec<String> {
     let folder = folder(&GTFS);
     change(folder.path());
     let read = read_gtfs(folder.path(), &RailFile::default());
     in_short(&read.expect_err("the feed is broken"))
 }
 
-fn of_csv(change: impl Fn(&Path)) -> Vec<String> {
+/// Returns the faults of the small timetable in the CSV form after a change, in short.
+pub(super) fn of_csv(change: impl Fn(&Path)) -> Vec<String> {
     let folder = folder(&SMALL);
     change(folder.path());
     let read = read_timetable(folder.path(), "Asia/Shanghai", &RailFile::default());
@@ -350,7 +352,7 @@ fn each_fault_of_the_csv_form_is_named_with_file_and_line() {
             times,
             "t2,2,丁城,11:20,,0,\n",
             "",
-            "trains.csv:3 too_few_calls",
+            "trains.csv:3 wrong_count",
         ),
         (
             times,

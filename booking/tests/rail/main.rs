@@ -5,10 +5,14 @@ mod archive;
 mod boarding;
 mod china;
 mod command;
+mod empty_files;
 mod faults;
+mod flags;
 mod gtfs;
 mod journeys;
+mod left_out;
 mod order;
+mod service_days;
 mod stations;
 
 use std::path::{Path, PathBuf};

@@ -133,10 +133,7 @@ fn a_trip_without_calls_is_left_out_with_a_note() {
     let feed = read(folder.path());
     assert_eq!(
         feed.notes,
-        [
-            "trips.txt:2: trip \"t0\" has no calls in stop_times.txt: it is left out",
-            "trips.txt:5: trip \"t3\" has no calls in stop_times.txt: it is left out",
-        ]
+        ["trips.txt: 2 trips have no calls and are left out: \"t0\" in line 2, \"t3\" in line 5"]
     );
     assert_eq!(
         trip_texts(feed.parts),
@@ -158,8 +155,11 @@ fn a_feed_whose_trips_all_lack_calls_is_refused() {
     let titles = GTFS[6].1.lines().next().expect("titles");
     write(folder.path(), "stop_times.txt", titles);
     let read = read_gtfs(folder.path(), &RailFile::default());
+    let faults = read.expect_err("nothing to sell");
+    assert_eq!(in_short(&faults), [":0 no_trips"]);
     assert_eq!(
-        in_short(&read.expect_err("nothing to sell")),
-        [":0 no_trips"]
+        faults[0].message,
+        "the feed has no trips that can be sold; trips.txt: 2 trips have no calls and are left out: \
+         \"t1\" in line 2, \"t2\" in line 3"
     );
 }

@@ -85,7 +85,9 @@ fn unpack_within(archive: &Path, bytes_max: u64) -> Result<TempDir, ArchiveFault
         };
         let entry = packed.by_index(at).map_err(damaged)?;
         let path = entry.name().map_err(damaged)?.into_owned();
-        let name = path.rsplit('/').next().unwrap_or_default();
+        // Some programs for Windows separate folders by backslashes. Only the last part of the path
+        // counts, and only if it is a known name, so nothing is written outside the folder.
+        let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
         let Some(name) = FILES.into_iter().find(|known| *known == name) else {
             continue;
         };
@@ -170,6 +172,25 @@ mod tests {
         assert_eq!(names, ["stops.txt", "trips.txt"]);
         let text = std::fs::read_to_string(unpacked.path().join("stops.txt"));
         assert_eq!(text.expect("readable"), "stop_id\n");
+    }
+
+    #[test]
+    fn no_path_in_an_archive_leads_outside_the_folder() {
+        let files: [(&str, &[u8]); 4] = [
+            ("..\\..\\stops.txt", b"stop_id\n"),
+            ("../../trips.txt", b"trip_id\n"),
+            ("C:\\feed\\routes.txt", b"route_id\n"),
+            ("/tmp\\..\\agency.txt", b"agency_id\n"),
+        ];
+        let (_folder, path) = archive(CompressionMethod::Stored, &files);
+        let unpacked = unpack_feed(&path).expect("a feed");
+        for name in ["agency.txt", "routes.txt", "stops.txt", "trips.txt"] {
+            assert!(unpacked.path().join(name).is_file(), "{name}");
+        }
+        let files: [(&str, &[u8]); 2] = [("a/stops.txt", b""), ("a\\stops.txt", b"")];
+        let (_folder, path) = archive(CompressionMethod::Stored, &files);
+        let refused = unpack_within(&path, 1_000).expect_err("which one is meant?");
+        assert_eq!(refused.1, "duplicate_file");
     }
 
     #[test]

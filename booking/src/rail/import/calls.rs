@@ -4,6 +4,7 @@
 use fairgate_model::timetables::geo::metres;
 use fairgate_model::timetables::{Station, TripStop};
 
+use super::left_out::LeftOutReason;
 use super::table::RailFeedFaults;
 
 /// The calls of a trip that were read so far.
@@ -15,6 +16,8 @@ pub struct TripCalls {
     pub stops: Vec<TripStop>,
     /// Whether a call of the trip could not be read. If so, the trip as a whole is not checked.
     pub broken: bool,
+    /// Why the trip is left out, if it cannot be sold.
+    pub left_out: Option<LeftOutReason>,
 }
 
 impl TripCalls {

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use fairgate_model::counted::counted;
 use fairgate_model::timetables::settings::RailFile;
 use fairgate_model::timetables::{
     DAY_S, ServiceCalendar, Station, Tariff, Timetable, TimetableParts, Trip,
@@ -10,6 +11,8 @@ use fairgate_model::timetables::{
 
 use super::RailFeedFault;
 use super::calls::TripCalls;
+use super::left_out::{LeftOutReason, LeftOutTrips};
+use super::service_days::last_day;
 use super::table::{FeedTableLine, RailFeedFaults};
 
 /// The names of one kind, each with its index and the line where it first appears.
@@ -124,8 +127,8 @@ impl TimetableDraft {
     }
 
     /// Checks the calls of every trip, puts them in order, measures the distances between them, and
-    /// fills in missing times. Faults name `file` as the file of the trips, and `calls` as the file
-    /// of their calls.
+    /// fills in missing times. Marks trips with fewer than two calls, so that they are left out.
+    /// Faults name `file` as the file of the trips, and `calls` as the file of their calls.
     pub fn check_and_measure(
         &mut self,
         file: &'static str,
@@ -135,40 +138,28 @@ impl TimetableDraft {
         for ((trip, details), trip_calls) in
             self.trips.iter().zip(&self.details).zip(&mut self.calls)
         {
-            if trip_calls.broken {
+            if trip_calls.broken || trip_calls.left_out.is_some() {
                 continue;
             }
             let id = &trip.id;
             trip_calls.put_in_order(id, calls, faults);
             let fault = |code, message: String| faults.add(file, details.line, code, message);
             let count = trip_calls.stops.len();
-            match (count, details.calls) {
-                (0, None | Some(0)) => {
-                    faults.note(format!(
-                        "{file}:{}: trip {id:?} has no calls in {calls}: it is left out",
-                        details.line
-                    ));
-                    continue;
-                }
-                (0, Some(expected)) => {
-                    let message = format!(
-                        "trip {id:?} has no calls in {calls}, but its stop_count is {expected}"
-                    );
-                    fault("wrong_count", message);
-                    continue;
-                }
-                (1, _) => {
-                    let message = format!("trip {id:?} has 1 call in {calls}; it needs two");
-                    fault("too_few_calls", message);
-                    continue;
-                }
-                (_, Some(expected)) if expected as usize != count => {
-                    let message = format!(
-                        "trip {id:?} has {count} calls in {calls}, but its stop_count is {expected}"
-                    );
-                    fault("wrong_count", message);
-                }
-                _ => {}
+            if let Some(expected) = details.calls
+                && expected as usize != count
+            {
+                let message = format!(
+                    "trip {id:?} has {} in {calls}, but its stop_count is {expected}",
+                    counted(count, "call", "calls")
+                );
+                fault("wrong_count", message);
+            }
+            if count < 2 {
+                trip_calls.left_out = Some(match count {
+                    0 => LeftOutReason::NoCalls,
+                    _ => LeftOutReason::OneCall,
+                });
+                continue;
             }
             trip_calls.measure_distances(&self.stations);
             if let Err(lacks) = trip_calls.fill_in_times() {
@@ -180,39 +171,58 @@ impl TimetableDraft {
         }
     }
 
-    /// Leaves out the trips without calls, and their lists of calls.
-    pub fn leave_out_empty_trips(&mut self) {
+    /// Marks the trips whose service runs on no day, so that they are left out.
+    pub fn mark_trips_that_never_run(&mut self) {
+        let services = self.services.iter();
+        let never: Vec<bool> = services.map(|of| last_day(of).is_none()).collect();
+        for trip in &self.trips {
+            if never.get(trip.service as usize) == Some(&true) {
+                let calls = &mut self.calls[trip.pattern as usize];
+                calls.left_out.get_or_insert(LeftOutReason::NeverRuns);
+            }
+        }
+    }
+
+    /// Leaves out the trips that are marked so, and their lists of calls. Adds notes about them.
+    /// `file` is the file of the trips.
+    pub fn leave_out_marked_trips(&mut self, file: &str, faults: &RailFeedFaults) {
+        let mut left_out = LeftOutTrips::default();
         let new_index = |next_index: &mut u32, calls: &TripCalls| {
             let at = *next_index;
-            *next_index += u32::from(!calls.stops.is_empty());
+            *next_index += u32::from(calls.left_out.is_none());
             Some(at)
         };
         let new_patterns: Vec<u32> = self.calls.iter().scan(0, new_index).collect();
         let trips = std::mem::take(&mut self.trips).into_iter();
-        let trips = trips.zip(std::mem::take(&mut self.details));
-        let trips = trips.filter(|(trip, _)| !self.calls[trip.pattern as usize].stops.is_empty());
-        (self.trips, self.details) = trips.unzip();
-        for trip in &mut self.trips {
-            trip.pattern = new_patterns[trip.pattern as usize];
+        for (mut trip, details) in trips.zip(std::mem::take(&mut self.details)) {
+            let pattern = trip.pattern as usize;
+            if let Some(reason) = self.calls[pattern].left_out {
+                left_out.add(reason, &trip.id, details.line);
+                continue;
+            }
+            trip.pattern = new_patterns[pattern];
+            self.trips.push(trip);
+            self.details.push(details);
         }
-        self.calls.retain(|calls| !calls.stops.is_empty());
+        self.calls.retain(|calls| calls.left_out.is_none());
+        for note in left_out.notes(file) {
+            faults.note(note);
+        }
     }
 
     /// Returns the parts of the timetable, with all trips priced by distance. If there are faults,
-    /// returns the faults instead.
+    /// returns the faults instead. `notes` are the notes so far: if no trip is left, they say why.
     pub fn into_parts(
         mut self,
         timezone: &str,
         rail: &RailFile,
         faults: RailFeedFaults,
+        notes: &[String],
     ) -> Result<TimetableParts, Vec<RailFeedFault>> {
         if faults.is_empty() && self.trips.is_empty() {
-            faults.add(
-                "",
-                0,
-                "no_trips",
-                "the feed has no trips: there is nothing to sell",
-            );
+            let nothing = "the feed has no trips that can be sold";
+            let told = std::iter::once(nothing).chain(notes.iter().map(String::as_str));
+            faults.add("", 0, "no_trips", told.collect::<Vec<_>>().join("; "));
         }
         if !faults.is_empty() {
             return Err(faults.into_vec());

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use super::draft::{FeedNameIndex, TimetableDraft, TripDetails};
+use super::optional::has_table;
 use super::table::{RailFeedFaults, each_line};
 use super::value::{integer_column, time_column};
 
@@ -28,10 +29,16 @@ pub fn expand_headways(
     trips: &FeedNameIndex,
     faults: &RailFeedFaults,
 ) {
-    if !folder.join(FILE).exists() {
+    if !has_table(folder, FILE) {
         return;
     }
-    let headways = read_headways(folder, draft.trips.len(), trips, faults);
+    let mut headways = read_headways(folder, draft.trips.len(), trips, faults);
+    // A trip that is left out must not become many trips that are left out.
+    for (headways, calls) in headways.iter_mut().zip(&draft.calls) {
+        if calls.left_out.is_some() {
+            headways.clear();
+        }
+    }
     let departures = headways.iter().flatten();
     let departures =
         departures.map(|headway| (headway.to - headway.from).div_ceil(headway.every) as usize);

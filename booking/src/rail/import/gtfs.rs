@@ -10,13 +10,24 @@ use fairgate_model::timetables::{ServiceCalendar, TripStop};
 use super::archive::unpack_feed;
 use super::draft::{FeedNameIndex, TimetableDraft, TripDetails, check_timetable};
 use super::fares::{self, FeedFares};
+use super::left_out::LeftOutReason;
+use super::optional::{empty_file_notes, has_table};
 use super::stops::read_stops;
 use super::table::{FeedTableLine, RailFeedFaults, each_line};
-use super::value::{integer_column, plain_date, time_column};
+use super::value::{flag_column, integer_column, optional_flag_column, plain_date, time_column};
 use super::{ImportedRailFeed, RailFeedResult, frequencies, translations};
 
 const TRIPS: &str = "trips.txt";
 const STOP_TIMES: &str = "stop_times.txt";
+/// The value of `exception_type` for a date on which a service runs in addition.
+const ADDED: u8 = 1;
+/// The value of `exception_type` for a date on which a service does not run.
+const REMOVED: u8 = 2;
+/// The value of `pickup_type` and `drop_off_type` where nobody can get on or off. Values 2 and 3
+/// say that travellers must phone the agency or speak with the driver first. Such a train still
+/// calls at fixed times, and a booking tells the railway who comes. So its seats are sold like any
+/// others.
+const NOT_AVAILABLE: u8 = 1;
 const WEEKDAYS: [&str; 7] = [
     "monday",
     "tuesday",
@@ -49,14 +60,16 @@ fn read_folder(folder: &Path, rail: &RailFile) -> RailFeedResult {
     let services = services(folder, &mut draft, &faults);
     let trips = trips(folder, &mut draft, &routes, &services, &faults);
     stop_times(folder, &mut draft, &trips, &stops, &faults);
+    draft.mark_trips_that_never_run();
     frequencies::expand_headways(folder, &mut draft, &trips, &faults);
-    draft.leave_out_empty_trips();
+    draft.leave_out_marked_trips(TRIPS, &faults);
     let trip_routes: Vec<u32> = draft.details.iter().map(|details| details.route).collect();
     let feed_fares = FeedFares::read(folder, &routes.names, rail.terms.currency, &faults);
     let mut rail = rail.clone();
     rail.terms.currency = rail.terms.currency.or(feed_fares.currency);
-    let mut notes = faults.take_notes();
-    let mut parts = draft.into_parts(&timezone, &rail, faults)?;
+    let mut notes = empty_file_notes(folder);
+    notes.extend(faults.take_notes());
+    let mut parts = draft.into_parts(&timezone, &rail, faults, &notes)?;
     if rail.fare.is_empty() {
         let route_ids: Vec<&str> = routes.ids.iter().map(String::as_str).collect();
         let fare_notes = feed_fares.price_trips(&mut parts, &trip_routes, &route_ids, &zones);
@@ -137,11 +150,11 @@ impl GtfsRoutes {
 
 fn services(folder: &Path, draft: &mut TimetableDraft, faults: &RailFeedFaults) -> FeedNameIndex {
     let mut names = FeedNameIndex::default();
-    let exists = |file: &str| folder.join(file).exists();
+    let exists = |file: &str| has_table(folder, file);
     let (weeks, dates) = ("calendar.txt", "calendar_dates.txt");
     if !exists(weeks) && !exists(dates) {
-        let message =
-            "calendar.txt and calendar_dates.txt are both missing: no train would ever run";
+        let message = "calendar.txt and calendar_dates.txt are both missing or empty: no train \
+                       would ever run";
         faults.add(weeks, 0, "missing_file", message);
         names.incomplete = true;
         return names;
@@ -174,7 +187,7 @@ fn read_weeks(
             ..ServiceCalendar::default()
         };
         for (at, day) in WEEKDAYS.iter().enumerate() {
-            if flag_column(line, day) {
+            if flag_column(line, day, 0..=1) == Some(1) {
                 service.weekdays |= 1 << at;
             }
         }
@@ -198,13 +211,8 @@ fn read_exceptions(
     let mut seen = HashMap::new();
     each_line(folder, file, &columns, faults, |line| {
         let (id, date) = (line.needed("service_id"), plain_date(line, "date"));
-        let kind = line.get("exception_type");
-        if !["1", "2"].contains(&kind) {
-            let message = format!("exception_type is {kind:?}; it is 1 (added) or 2 (removed)");
-            line.fault("bad_number", message);
-            return;
-        }
-        let (Some(id), Some(date)) = (id, date) else {
+        let kind = flag_column(line, "exception_type", ADDED..=REMOVED);
+        let (Some(id), Some(date), Some(kind)) = (id, date, kind) else {
             return;
         };
         if let Some(first) = seen.insert((id.to_owned(), date), line.number) {
@@ -219,23 +227,12 @@ fn read_exceptions(
             at
         });
         let service = &mut draft.services[at as usize];
-        if kind == "1" {
+        if kind == ADDED {
             service.added.push(date);
         } else {
             service.removed.push(date);
         }
     })
-}
-
-fn flag_column(line: &FeedTableLine<'_>, column: &str) -> bool {
-    match line.get(column) {
-        "1" => true,
-        "0" => false,
-        other => {
-            line.fault("bad_number", format!("{column} is {other:?}; it is 0 or 1"));
-            false
-        }
-    }
 }
 
 /// Reads the trips. Returns the indices of the trips by their ids.
@@ -294,31 +291,53 @@ fn stop_times(
     let read = each_line(folder, STOP_TIMES, &columns, faults, |line| {
         let trip = line.needed("trip_id");
         let trip = trip.and_then(|id| trips.resolve_name(line, "trip", id));
-        let stop = line.needed("stop_id");
-        let stop = stop.and_then(|id| stops.resolve_name(line, "stop", id));
-        let sequence = integer_column(line, "stop_sequence");
-        let (arrives, departs) = (
-            time_column(line, "arrival_time"),
-            time_column(line, "departure_time"),
-        );
-        match (trip, stop, sequence, arrives, departs) {
-            (Some(trip), Some(stop), Some(sequence), Ok(arrives), Ok(departs)) => {
-                let stop = TripStop {
-                    station: stop,
-                    sequence,
-                    arrives,
-                    departs,
-                    no_boarding: line.get("pickup_type") == "1",
-                    no_alighting: line.get("drop_off_type") == "1",
-                    ..TripStop::default()
-                };
-                draft.calls[trip as usize].add(line.number, stop);
+        if is_on_demand(line) {
+            if let Some(trip) = trip {
+                draft.calls[trip as usize].left_out = Some(LeftOutReason::OnDemand);
             }
-            (Some(trip), ..) => draft.calls[trip as usize].broken = true,
-            _ => {}
+            return;
+        }
+        let call = read_call(line, stops);
+        let Some(trip) = trip else { return };
+        let calls = &mut draft.calls[trip as usize];
+        match call {
+            Some(call) => calls.add(line.number, call),
+            None => calls.broken = true,
         }
     });
     if read && !trips.incomplete && !stops.incomplete {
         draft.check_and_measure(TRIPS, STOP_TIMES, faults);
     }
+}
+
+/// Reads the call of a line. Returns `None` if the line has faults. All its columns are read first,
+/// so that every fault is reported.
+fn read_call(line: &FeedTableLine<'_>, stops: &FeedNameIndex) -> Option<TripStop> {
+    let stop = line.needed("stop_id");
+    let station = stop.and_then(|id| stops.resolve_name(line, "stop", id));
+    let sequence = integer_column(line, "stop_sequence");
+    let arrives = time_column(line, "arrival_time");
+    let departs = time_column(line, "departure_time");
+    let pickup = optional_flag_column(line, "pickup_type", 0..=3);
+    let drop_off = optional_flag_column(line, "drop_off_type", 0..=3);
+    Some(TripStop {
+        station: station?,
+        sequence: sequence?,
+        arrives: arrives.ok()?,
+        departs: departs.ok()?,
+        no_boarding: pickup? == NOT_AVAILABLE,
+        no_alighting: drop_off? == NOT_AVAILABLE,
+        ..TripStop::default()
+    })
+}
+
+/// Returns whether a line says where and when passengers can order a ride (GTFS-Flex). It then has
+/// an area instead of a stop, or a span of time instead of a time. Such a trip has no departure
+/// that could be sold.
+fn is_on_demand(line: &FeedTableLine<'_>) -> bool {
+    let any_of = |columns: [&str; 2]| columns.iter().any(|column| !line.get(column).is_empty());
+    let has_area = any_of(["location_group_id", "location_id"]);
+    let has_stop = !line.get("stop_id").is_empty();
+    let has_span = any_of(["start_pickup_drop_off_window", "end_pickup_drop_off_window"]);
+    (has_area && !has_stop) || (has_span && has_stop)
 }

@@ -7,9 +7,11 @@ use fairgate_model::timetables::Station;
 
 use super::draft::{FeedNameIndex, TimetableDraft};
 use super::table::{FeedTableLine, RailFeedFaults, each_line};
-use super::value::degrees;
+use super::value::{degrees, optional_flag_column};
 
 const STOPS: &str = "stops.txt";
+/// The value of `location_type` for a station. Lower is a platform, or a stop without platforms.
+const STATION: u8 = 1;
 
 /// Reads the stops. The returned names map the id of each station and platform to the station's
 /// index. Also returns the fare zone of each station.
@@ -54,9 +56,10 @@ struct GtfsStops {
 impl GtfsStops {
     /// Adds a station to the draft, or sets a platform aside for [`Self::attach_platforms`].
     fn read_line(&mut self, line: &FeedTableLine<'_>, draft: &mut TimetableDraft) {
-        let kind = line.get("location_type");
+        // A stop of an unknown type is still added, so that no other line reports it as missing.
+        let kind = optional_flag_column(line, "location_type", 0..=4).unwrap_or_default();
         // No train calls at entrances, passages and boarding areas.
-        if ["2", "3", "4"].contains(&kind) {
+        if kind > STATION {
             return;
         }
         let Some(id) = line.needed("stop_id") else {
@@ -77,7 +80,7 @@ impl GtfsStops {
             parent: line.get("parent_station").to_owned(),
             zone: line.get("zone_id").to_owned(),
         };
-        if kind != "1" && !place.parent.is_empty() {
+        if kind != STATION && !place.parent.is_empty() {
             self.platforms.push(place);
             return;
         }

@@ -11,6 +11,7 @@ use csv::{Reader, ReaderBuilder, StringRecord};
 use fairgate_model::counted::counted;
 
 use super::RailFeedFault;
+use super::optional::{is_empty, may_be_empty};
 
 /// The faults of a feed so far, and notes about things that are not faults. All lines share these
 /// lists, and each line can add to them.
@@ -73,7 +74,7 @@ impl SeenLines {
             let mut hasher = key.build_hasher();
             record
                 .iter()
-                .for_each(|value| value.trim().hash(&mut hasher));
+                .for_each(|value| plain_text(value).hash(&mut hasher));
             hasher.finish()
         };
         let [one, other] = &self.keys;
@@ -113,11 +114,11 @@ pub struct FeedTableLine<'a> {
 }
 
 impl<'a> FeedTableLine<'a> {
-    /// Returns the text in a column, without spaces around it. Returns an empty text if there is no
-    /// such column.
+    /// Returns the text in a column as [`plain_text`]. Returns an empty text if there is no such
+    /// column.
     pub fn get(&self, column: &str) -> &'a str {
         let at = self.columns.get(column);
-        at.and_then(|at| self.record.get(*at)).unwrap_or("").trim()
+        plain_text(at.and_then(|at| self.record.get(*at)).unwrap_or(""))
     }
 
     /// Returns the text in a column that must not be empty. Adds a fault if it is empty.
@@ -136,9 +137,23 @@ impl<'a> FeedTableLine<'a> {
     }
 }
 
+/// Returns a value without the spaces around it. Some programs write a space before a quoted value,
+/// as in `1, "2"`. The quotes then do not begin the value, so the reader takes them for a part of
+/// it. They are removed here.
+fn plain_text(value: &str) -> &str {
+    let text = value.trim();
+    let inner = text
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    match inner {
+        Some(inner) if value.starts_with(char::is_whitespace) => inner.trim(),
+        _ => text,
+    }
+}
+
 /// Reads a file of a folder, and calls `each` for every line that can be read and is not a
 /// repetition. Returns false, and adds a fault, if the file cannot be read to its end or lacks a
-/// needed column.
+/// needed column. Returns false without a fault if the file is empty and the feed may lack it.
 pub fn each_line(
     folder: &Path,
     file: &'static str,
@@ -146,6 +161,13 @@ pub fn each_line(
     faults: &RailFeedFaults,
     mut each: impl FnMut(&FeedTableLine<'_>),
 ) -> bool {
+    if is_empty(folder, file) {
+        if !may_be_empty(file) {
+            let message = "it is empty; its first line must have the titles of its columns";
+            faults.add(file, 0, "empty_file", message);
+        }
+        return false;
+    }
     let Some((mut reader, titles)) = open_table(folder, file, faults) else {
         return false;
     };
@@ -236,7 +258,7 @@ fn columns_by_title(
 ) -> Option<HashMap<String, usize>> {
     let mut columns = HashMap::new();
     for (at, title) in titles.iter().enumerate() {
-        let title = title.trim_start_matches('\u{feff}').trim();
+        let title = plain_text(title.trim_start_matches('\u{feff}'));
         if columns.insert(title.to_owned(), at).is_some() {
             let message = format!("the column {title} occurs twice");
             faults.add(file, 1, "duplicate_column", message);

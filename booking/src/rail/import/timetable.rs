@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use fairgate_model::counted::counted;
 use fairgate_model::money::Currency;
 use fairgate_model::timetables::settings::RailFile;
 use fairgate_model::timetables::{EVERY_DAY, ServiceCalendar, Station, TripStop};
@@ -10,6 +11,7 @@ use jiff::civil::Date;
 use super::draft::{
     DAYS_MAX, FeedNameIndex, TimetableDraft, TripDetails, add_days, check_timetable,
 };
+use super::left_out::first_few;
 use super::table::{FeedTableLine, RailFeedFaults, each_line};
 use super::value::{date_column, degrees, integer_column, time_column};
 use super::{ImportedRailFeed, RailFeedResult, fares};
@@ -68,11 +70,11 @@ pub fn read_timetable(folder: &Path, timezone: &str, rail: &RailFile) -> RailFee
     if read && !trips.incomplete && !names.incomplete {
         draft.check_and_measure(TRAINS, STOP_TIMES, &faults);
     }
-    draft.leave_out_empty_trips();
+    draft.leave_out_marked_trips(TRAINS, &faults);
     let mut notes = faults.take_notes();
     let mut rail = rail.clone();
     rail.terms.currency = rail.terms.currency.or(Currency::parse("CNY"));
-    let mut parts = draft.into_parts(timezone, &rail, faults)?;
+    let mut parts = draft.into_parts(timezone, &rail, faults, &notes)?;
     fares::price_by_rail_table(&mut parts, &rail)?;
     if rail.fare.is_empty() {
         let tariff = fares::distance_tariff(&parts);
@@ -131,6 +133,7 @@ fn trains(folder: &Path, draft: &mut TimetableDraft, faults: &RailFeedFaults) ->
         "first_day",
         "last_day",
     ];
+    let mut never_run: Vec<(String, u64)> = Vec::new();
     let read = each_line(folder, TRAINS, &columns, faults, |line| {
         let (id, train) = (line.needed("trip_id"), line.needed("train_code"));
         let service = service(line);
@@ -144,10 +147,7 @@ fn trains(folder: &Path, draft: &mut TimetableDraft, faults: &RailFeedFaults) ->
         let train = train.unwrap_or_default();
         let service = service.unwrap_or_default();
         if service.never_runs() {
-            let file_line = format!("{TRAINS}:{}", line.number);
-            faults.note(format!(
-                "{file_line}: {train} runs on no day: its last day is before its first"
-            ));
+            never_run.push((train.to_owned(), line.number));
         }
         let known = draft.services.iter().position(|known| *known == service);
         let service = known.unwrap_or_else(|| {
@@ -169,6 +169,12 @@ fn trains(folder: &Path, draft: &mut TimetableDraft, faults: &RailFeedFaults) ->
             details,
         );
     });
+    if !never_run.is_empty() {
+        let one = "train runs on no day, because its last day is before its first";
+        let many = "trains run on no day, because their last day is before their first";
+        let trains = counted(never_run.len(), one, many);
+        faults.note(format!("{TRAINS}: {trains}: {}", first_few(&never_run)));
+    }
     trips.incomplete = !read;
     trips
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::draft::{FeedNameIndex, TimetableDraft};
+use super::optional::has_table;
 use super::table::{RailFeedFaults, each_line};
 
 const TRANSLATIONS: &str = "translations.txt";
@@ -17,7 +18,7 @@ pub fn read_station_names(
     stops: &FeedNameIndex,
     faults: &RailFeedFaults,
 ) {
-    if !folder.join(TRANSLATIONS).exists() {
+    if !has_table(folder, TRANSLATIONS) {
         return;
     }
     let mut by_name: HashMap<String, Vec<u32>> = HashMap::new();

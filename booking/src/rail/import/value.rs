@@ -1,5 +1,7 @@
 //! Reads single values of a feed. A value that cannot be read adds a fault with its line.
 
+use std::ops::RangeInclusive;
+
 use jiff::civil::Date;
 
 use super::table::FeedTableLine;
@@ -50,6 +52,39 @@ pub fn integer_column(line: &FeedTableLine<'_>, column: &str) -> Option<u32> {
         line.fault("bad_number", message);
     }
     number
+}
+
+/// Reads a flag: a digit that says which of the allowed cases holds. Adds a fault if the text is
+/// anything else, because a guess could sell what nobody may use.
+pub fn flag_column(
+    line: &FeedTableLine<'_>,
+    column: &str,
+    allowed: RangeInclusive<u8>,
+) -> Option<u8> {
+    let text = line.get(column);
+    let flag = match text.as_bytes() {
+        [digit @ b'0'..=b'9'] => Some(digit - b'0').filter(|flag| allowed.contains(flag)),
+        _ => None,
+    };
+    if flag.is_none() {
+        let cases: Vec<String> = allowed.map(|flag| flag.to_string()).collect();
+        let message = format!("{column} is {text:?}; it is {}", cases.join(" or "));
+        line.fault("bad_number", message);
+    }
+    flag
+}
+
+/// Reads a flag that counts as 0 where its column is empty or missing. Adds a fault if the text is
+/// not an allowed flag.
+pub fn optional_flag_column(
+    line: &FeedTableLine<'_>,
+    column: &str,
+    allowed: RangeInclusive<u8>,
+) -> Option<u8> {
+    if line.get(column).is_empty() {
+        return Some(0);
+    }
+    flag_column(line, column, allowed)
 }
 
 /// Reads degrees between `-most` and `most`. Adds a fault if the text is not such a number.

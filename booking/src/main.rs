@@ -155,7 +155,8 @@ struct RailFeedArguments {
     /// The folder with the feed's files; for GTFS, also a ZIP archive.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// A TOML file of carriages, classes, fares and terms of sale; all of it has defaults.
+    /// A TOML file of carriages, classes, fares and terms of sale; all of it has defaults, but for
+    /// the currency of a GTFS feed without fares.
     #[arg(long, value_name = "FILE")]
     rail: Option<PathBuf>,
     #[command(flatten)]

@@ -12,7 +12,7 @@ use super::faults::{GTFS, replaced};
 use super::*;
 
 /// Packs the files of a folder into `feed.zip` in a new folder.
-fn packed(from: &Path) -> TempDir {
+pub(super) fn packed(from: &Path) -> TempDir {
     packed_below("", from)
 }
 

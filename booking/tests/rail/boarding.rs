@@ -126,11 +126,12 @@ fn a_forbidden_stretch_has_no_fare_and_the_others_have_theirs() {
 fn missing_fares_are_noted_with_the_prices_by_distance() {
     let folder = folder(&GTFS);
     std::fs::remove_file(folder.path().join("fare_attributes.txt")).expect("removed");
-    let feed = sound(read_gtfs(folder.path(), &RailFile::default()));
-    assert_eq!(feed.notes.len(), 1, "{:?}", feed.notes);
+    let rail = RailFile::parse("[terms]\ncurrency = \"EUR\"").expect("valid");
+    let feed = sound(read_gtfs(folder.path(), &rail));
+    assert_eq!(feed.notes.len(), 2, "{:?}", feed.notes);
     let second = "Second class: 46.00 EUR for 100 km, at least 4.60 EUR";
-    assert!(feed.notes[0].starts_with("the feed has no fares: all trains are priced by distance"));
-    assert!(feed.notes[0].ends_with(second), "{:?}", feed.notes);
+    assert!(feed.notes[1].starts_with("the feed has no fares: all trains are priced by distance"));
+    assert!(feed.notes[1].ends_with(second), "{:?}", feed.notes);
     let folder = super::folder(&GTFS);
     write(
         folder.path(),
@@ -140,6 +141,10 @@ fn missing_fares_are_noted_with_the_prices_by_distance() {
     let feed = sound(read_gtfs(folder.path(), &RailFile::default()));
     assert_eq!(
         feed.notes,
-        ["route \"r1\" has no fare for 1 of 2 stretches between its stations: they are not sold"]
+        [
+            BUILT_IN,
+            "1 trip has no fare and is not sold, on route \"r1\"",
+            "route \"r1\" has no fare for 1 of 2 stretches between its stations: they are not sold"
+        ]
     );
 }

@@ -62,7 +62,7 @@ fn all_trips_and_calls_are_read_in_their_order_and_with_their_gaps() {
         assert!(stops.windows(2).all(|two| two[1].arrives >= two[0].departs));
     }
     assert_eq!(gaps, 313);
-    assert_eq!(feed.notes.len(), 2, "{:?}", feed.notes);
+    assert_eq!(feed.notes.len(), 3, "{:?}", feed.notes);
     let never = &feed.notes[0];
     assert!(
         never.starts_with("trains.csv: 33 trains run on no day, because their last day is before")

@@ -225,6 +225,9 @@ async fn an_expired_feed_is_imported_with_a_note_that_names_its_last_day() {
     assert_eq!((done.version, done.trips), (1, 5));
     assert_eq!(
         done.notes,
-        ["the last day of service, 2027-12-31, is past: later days have no trains"]
+        [
+            BUILT_IN,
+            "the last day of service, 2027-12-31, is past: later days have no trains"
+        ]
     );
 }

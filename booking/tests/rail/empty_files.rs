@@ -6,20 +6,25 @@ use fairgate_model::timetables::settings::RailFile;
 use super::faults::{GTFS, of_csv, of_gtfs};
 use super::*;
 
+/// Gives the currency, which a feed without fares lacks.
+fn in_euros() -> RailFile {
+    RailFile::parse("[terms]\ncurrency = \"EUR\"\n").expect("settings")
+}
+
 /// Reads the small feed with these files in place of its own. Each has a name and a text.
 fn with(files: &[(&str, &str)]) -> ImportedRailFeed {
     let folder = folder(&GTFS);
     for (name, text) in files {
         write(folder.path(), name, text);
     }
-    sound(read_gtfs(folder.path(), &RailFile::default()))
+    sound(read_gtfs(folder.path(), &in_euros()))
 }
 
 /// Reads the small feed without a file.
 fn without(file: &str) -> ImportedRailFeed {
     let folder = folder(&GTFS);
     std::fs::remove_file(folder.path().join(file)).expect("removed");
-    sound(read_gtfs(folder.path(), &RailFile::default()))
+    sound(read_gtfs(folder.path(), &in_euros()))
 }
 
 #[test]
@@ -42,7 +47,8 @@ fn an_empty_file_that_a_feed_may_lack_counts_as_missing_with_a_note() {
         read.notes,
         [
             "fare_rules.txt: it is empty, so it counts as missing",
-            "translations.txt: it is empty, so it counts as missing"
+            "translations.txt: it is empty, so it counts as missing",
+            BUILT_IN
         ]
     );
 }
@@ -56,7 +62,10 @@ fn either_file_of_the_service_days_may_be_empty_but_not_both() {
     let read = with(&[("calendar.txt", ""), dates]);
     assert_eq!(
         read.notes,
-        ["calendar.txt: it is empty, so it counts as missing"]
+        [
+            "calendar.txt: it is empty, so it counts as missing",
+            BUILT_IN
+        ]
     );
     assert_eq!(read.parts.services[0].added, [day("2027-05-01")]);
     let faults = of_gtfs(|folder| {

@@ -74,7 +74,7 @@ fn the_unchanged_small_feeds_have_no_faults() {
     let folder = folder(&GTFS);
     let feed = sound(read_gtfs(folder.path(), &RailFile::default()));
     assert_eq!(feed.parts.trips.len(), 5, "four departures of t1, and t2");
-    assert_eq!(feed.notes, Vec::<String>::new());
+    assert_eq!(feed.notes, [BUILT_IN]);
     let folder = super::folder(&SMALL);
     let feed = sound(read_timetable(
         folder.path(),

@@ -40,7 +40,10 @@ fn a_trip_with_one_call_is_left_out_with_a_note() {
     });
     assert_eq!(
         feed.notes,
-        ["trips.txt: 1 trip has only one call and is left out: \"t3\" in line 4"]
+        [
+            "trips.txt: 1 trip has only one call and is left out: \"t3\" in line 4",
+            BUILT_IN
+        ]
     );
     assert_eq!(feed.parts, changed(|_| ()).parts);
 }
@@ -84,7 +87,10 @@ fn a_trip_on_demand_is_left_out_with_a_note() {
         let feed = changed(|folder| with_calls_of_bus(folder, lines));
         assert_eq!(
             feed.notes,
-            ["trips.txt: 1 trip runs on demand and is left out: \"bus\" in line 4"],
+            [
+                "trips.txt: 1 trip runs on demand and is left out: \"bus\" in line 4",
+                BUILT_IN
+            ],
             "{lines}"
         );
         assert_eq!(feed.parts, changed(|_| ()).parts, "{lines}");
@@ -132,7 +138,8 @@ fn trips_that_run_on_no_day_are_left_out_with_a_note() {
         feed.notes,
         [
             "trips.txt: 3 trips run on no day and are left out: \"of-none\" in line 4, \
-             \"of-reversed\" in line 5, \"of-removed\" in line 6"
+             \"of-reversed\" in line 5, \"of-removed\" in line 6",
+            BUILT_IN
         ]
     );
     let last = feed.parts.trips.last().map(|trip| trip.id.as_str());

@@ -6,6 +6,8 @@ mod boarding;
 mod china;
 mod command;
 mod empty_files;
+mod fare_products;
+mod fares;
 mod faults;
 mod flags;
 mod gtfs;
@@ -21,6 +23,11 @@ use booking::rail::import::{ImportedRailFeed, RailFeedFault, RailFeedResult};
 use fairgate_model::timetables::Timetable;
 use jiff::civil::Date;
 use tempfile::TempDir;
+
+/// The note of every import without classes and stock of one's own.
+const BUILT_IN: &str = "no [[class]] and no [[stock]] was given, so every train is sold with the \
+    built-in 8 carriages, which have 586 seats: 24 in Business class, 52 in First class, 510 in \
+    Second class; to sell your own, write them in a file and name it with --rail";
 
 /// Returns a folder of the real data. If the data is not there, prints a message and returns
 /// `None`.

@@ -2,6 +2,7 @@
 //! where nobody may get on or off.
 
 use booking::rail::import::read_gtfs;
+use fairgate_model::money::Currency;
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_model::timetables::settings::RailFile;
 use serde_json::{Value, json};
@@ -70,7 +71,9 @@ async fn opened_with(settings: &RailFile, more: &[(&str, &str)]) -> App {
         let rows: String = rows.map(|(_, rows)| *rows).collect();
         std::fs::write(folder.path().join(name), format!("{text}{rows}")).expect("written");
     }
-    let feed = read_gtfs(folder.path(), settings).expect("a feed without faults");
+    let mut settings = settings.clone();
+    settings.terms.currency.get_or_insert(Currency::EUR);
+    let feed = read_gtfs(folder.path(), &settings).expect("a feed without faults");
     let app = App::new().await;
     app.import_timetable(&feed.parts).await;
     app.restarted().await

@@ -1,5 +1,6 @@
 //! Reads the file that `--rail` names. It has what a timetable lacks: carriages, classes, fares,
-//! and the terms of sale. Everything in it has a default.
+//! and the terms of sale. Everything in it has a default, but for the currency of a GTFS feed
+//! without fares.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +15,7 @@ use crate::timetables::stock::{Carriage, RollingStock, SEATS_MAX, TravelClass};
 #[serde(deny_unknown_fields, default)]
 pub struct DepartureTerms {
     /// An ISO 4217 code. If it is missing, the currency is CNY for a timetable in CSV form. For
-    /// GTFS it is the feed's currency, or else EUR.
+    /// GTFS it is the currency of the feed's fares; a feed without fares needs this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub currency: Option<Currency>,
     /// For how many days departures are on sale, today included.
@@ -69,6 +70,12 @@ pub struct RailFile {
     pub stock: Vec<RollingStock>,
     /// The table of fares. If it is not empty, only the stretches in it are sold.
     pub fare: Vec<TableFare>,
+    /// The ids of the feed's fares that are sold. If it is `None`, all of them may be sold.
+    pub sold_fares: Option<Vec<String>>,
+    /// Whether the file has no classes, so that [`Self::class`] has the built-in ones.
+    pub built_in_classes: bool,
+    /// Whether the file has no stock, so that [`Self::stock`] has the built-in one.
+    pub built_in_stock: bool,
 }
 
 /// One fare of the table. Both stations are given by their codes.
@@ -97,6 +104,14 @@ struct RailFileInput {
     stock: Vec<RollingStock>,
     #[serde(default)]
     fare: Vec<TableFare>,
+    fares: Option<SoldFaresInput>,
+}
+
+/// Which of a feed's fares are sold: ids of `fare_attributes.txt` or of `fare_products.txt`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SoldFaresInput {
+    sold: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -162,6 +177,9 @@ impl Default for RailFile {
                 ],
             }],
             fare: Vec::new(),
+            sold_fares: None,
+            built_in_classes: true,
+            built_in_stock: true,
         }
     }
 }
@@ -176,7 +194,9 @@ impl RailFile {
         let written: RailFileInput =
             toml::from_str(text).map_err(|error| vec![error.to_string().trim_end().to_owned()])?;
         let default = Self::default();
-        let class = if written.class.is_empty() {
+        let (built_in_classes, built_in_stock) =
+            (written.class.is_empty(), written.stock.is_empty());
+        let class = if built_in_classes {
             default.class
         } else {
             let classes = written.class.into_iter().zip(COLORS.iter().cycle());
@@ -184,7 +204,7 @@ impl RailFile {
                 .map(|(class, color)| class.into_class(color))
                 .collect()
         };
-        let stock = if written.stock.is_empty() {
+        let stock = if built_in_stock {
             default.stock
         } else {
             written.stock
@@ -194,6 +214,9 @@ impl RailFile {
             class,
             stock,
             fare: written.fare,
+            sold_fares: written.fares.map(|fares| fares.sold),
+            built_in_classes,
+            built_in_stock,
         };
         let faults = file.faults();
         if faults.is_empty() {
@@ -232,6 +255,7 @@ impl RailFile {
         }
         self.class_faults(&mut faults);
         self.stock_faults(&mut faults);
+        self.sold_fares_faults(&mut faults);
         for (at, fare) in self.fare.iter().enumerate() {
             if !self.class.iter().any(|class| class.key == fare.class) {
                 faults.push(format!(
@@ -247,6 +271,26 @@ impl RailFile {
             }
         }
         faults
+    }
+
+    fn sold_fares_faults(&self, faults: &mut Vec<String>) {
+        let Some(sold) = &self.sold_fares else {
+            return;
+        };
+        if sold.is_empty() {
+            faults.push("fares.sold: it names no fare, so nothing would be sold".to_owned());
+        }
+        for (at, id) in sold.iter().enumerate() {
+            if sold[..at].contains(id) {
+                faults.push(format!("fares.sold[{at}]: {id:?} occurs twice"));
+            }
+        }
+        if !self.fare.is_empty() {
+            faults.push(
+                "fares.sold: no fare of the feed is sold where there is a table of [[fare]]"
+                    .to_owned(),
+            );
+        }
     }
 
     fn class_faults(&self, faults: &mut Vec<String>) {
@@ -393,6 +437,8 @@ mod tests {
             id = "bus"
             kinds = ["3"]
             carriages = [{ class = "gold", rows = 1000, seats = "AAB C", count = 10 }]
+            [fares]
+            sold = ["adult", "child", "adult"]
         "#;
         let told = RailFile::parse(text).expect_err("faulty").join("\n");
         for part in [
@@ -406,9 +452,13 @@ mod tests {
             "stock[0].carriages[0].class",
             "stock[0].carriages[0].seats",
             "stock[0]: 40000 seats",
+            "fares.sold[2]: \"adult\" occurs twice",
+            "fares.sold: no fare of the feed",
         ] {
             assert!(told.contains(part), "{part} is missing in:\n{told}");
         }
+        let told = RailFile::parse("[fares]\nsold = []").expect_err("nothing is sold");
+        assert!(told[0].contains("fares.sold: it names no fare"), "{told:?}");
         let told = RailFile::parse("colour = 1").expect_err("unknown");
         assert!(told[0].contains("colour"), "{told:?}");
     }

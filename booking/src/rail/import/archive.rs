@@ -11,21 +11,7 @@ use tempfile::TempDir;
 use zip::ZipArchive;
 
 use super::RailFeedFault;
-
-/// The files of a feed that are read. All other files stay packed.
-const FILES: [&str; 11] = [
-    "agency.txt",
-    "calendar.txt",
-    "calendar_dates.txt",
-    "fare_attributes.txt",
-    "fare_rules.txt",
-    "frequencies.txt",
-    "routes.txt",
-    "stop_times.txt",
-    "stops.txt",
-    "translations.txt",
-    "trips.txt",
-];
+use super::optional::{NEEDED_FILES, OPTIONAL_FILES};
 
 /// How many bytes the unpacked files of a feed may have together. A small archive can contain files
 /// that would fill the disk.
@@ -88,7 +74,8 @@ fn unpack_within(archive: &Path, bytes_max: u64) -> Result<TempDir, ArchiveFault
         // Some programs for Windows separate folders by backslashes. Only the last part of the path
         // counts, and only if it is a known name, so nothing is written outside the folder.
         let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
-        let Some(name) = FILES.into_iter().find(|known| *known == name) else {
+        let mut known = NEEDED_FILES.into_iter().chain(OPTIONAL_FILES);
+        let Some(name) = known.find(|known| *known == name) else {
             continue;
         };
         let file_fault = |code, message: String| (name.to_owned(), code, message);

@@ -65,7 +65,11 @@ impl FeedNameIndex {
                 "station" | "stop" => "dangling_stop",
                 "service" => "dangling_service",
                 "route" => "dangling_route",
-                "fare" => "dangling_fare",
+                "fare" | "fare product" => "dangling_fare",
+                "agency" => "dangling_agency",
+                "area" => "dangling_area",
+                "network" => "dangling_network",
+                "rider category" => "dangling_category",
                 _ => "dangling_trip",
             };
             line.fault(code, format!("there is no {kind} {name:?}"));
@@ -211,7 +215,8 @@ impl TimetableDraft {
     }
 
     /// Returns the parts of the timetable, with all trips priced by distance. If there are faults,
-    /// returns the faults instead. `notes` are the notes so far: if no trip is left, they say why.
+    /// or if nobody gave the currency, returns the faults instead. `notes` are the notes so far: if
+    /// no trip is left, they say why.
     pub fn into_parts(
         mut self,
         timezone: &str,
@@ -224,9 +229,18 @@ impl TimetableDraft {
             let told = std::iter::once(nothing).chain(notes.iter().map(String::as_str));
             faults.add("", 0, "no_trips", told.collect::<Vec<_>>().join("; "));
         }
-        if !faults.is_empty() {
-            return Err(faults.into_vec());
+        if rail.terms.currency.is_none() {
+            faults.add(
+                "",
+                0,
+                "missing_currency",
+                "nobody gave the currency: the feed has no fares; write currency = \"EUR\", or \
+                 another code of ISO 4217, under [terms] in a file, and name the file with --rail",
+            );
         }
+        let (Some(currency), true) = (rail.terms.currency, faults.is_empty()) else {
+            return Err(faults.into_vec());
+        };
         for (trip, details) in self.trips.iter_mut().zip(&self.details) {
             let of_kind = |kinds: &[String]| kinds.iter().any(|kind| details.kinds.contains(kind));
             let named = rail.stock.iter().position(|stock| of_kind(&stock.kinds));
@@ -236,10 +250,7 @@ impl TimetableDraft {
         }
         Ok(TimetableParts {
             timezone: timezone.to_owned(),
-            currency: rail
-                .terms
-                .currency
-                .unwrap_or(fairgate_model::money::Currency::EUR),
+            currency,
             terms: rail.terms.clone(),
             classes: rail.class.clone(),
             stocks: rail.stock.clone(),

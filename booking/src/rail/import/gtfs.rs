@@ -9,13 +9,13 @@ use fairgate_model::timetables::{ServiceCalendar, TripStop};
 
 use super::archive::unpack_feed;
 use super::draft::{FeedNameIndex, TimetableDraft, TripDetails, check_timetable};
-use super::fares::{self, FeedFares};
+use super::fares::{self, FareContext, FeedFares};
 use super::left_out::LeftOutReason;
 use super::optional::{empty_file_notes, has_table};
 use super::stops::read_stops;
 use super::table::{FeedTableLine, RailFeedFaults, each_line};
 use super::value::{flag_column, integer_column, optional_flag_column, plain_date, time_column};
-use super::{ImportedRailFeed, RailFeedResult, frequencies, translations};
+use super::{ImportedRailFeed, RailFeedResult, built_in, frequencies, translations};
 
 const TRIPS: &str = "trips.txt";
 const STOP_TIMES: &str = "stop_times.txt";
@@ -64,15 +64,22 @@ fn read_folder(folder: &Path, rail: &RailFile) -> RailFeedResult {
     frequencies::expand_headways(folder, &mut draft, &trips, &faults);
     draft.leave_out_marked_trips(TRIPS, &faults);
     let trip_routes: Vec<u32> = draft.details.iter().map(|details| details.route).collect();
-    let feed_fares = FeedFares::read(folder, &routes.names, rail.terms.currency, &faults);
+    let context = FareContext {
+        folder,
+        routes: &routes,
+        stops: &stops,
+        zones: &zones,
+        faults: &faults,
+    };
+    let feed_fares = FeedFares::read(&context, rail);
     let mut rail = rail.clone();
     rail.terms.currency = rail.terms.currency.or(feed_fares.currency);
     let mut notes = empty_file_notes(folder);
     notes.extend(faults.take_notes());
     let mut parts = draft.into_parts(&timezone, &rail, faults, &notes)?;
+    notes.extend(built_in::note(&rail));
     if rail.fare.is_empty() {
-        let route_ids: Vec<&str> = routes.ids.iter().map(String::as_str).collect();
-        let fare_notes = feed_fares.price_trips(&mut parts, &trip_routes, &route_ids, &zones);
+        let fare_notes = feed_fares.price_trips(&mut parts, &trip_routes, &routes.ids);
         notes.extend(fare_notes);
     } else {
         fares::price_by_rail_table(&mut parts, &rail)?;
@@ -118,12 +125,25 @@ pub struct GtfsRoutes {
     kinds: Vec<Vec<String>>,
     /// The short name of each route, or else its id.
     line_names: Vec<String>,
+    /// The columns of each route that fares depend on.
+    pub columns: Vec<RouteFareColumns>,
+}
+
+/// The values of a route that say which fares apply to it. Each is empty if the feed has none.
+pub struct RouteFareColumns {
+    /// The number of the route's line.
+    pub line: u64,
+    /// The id of its agency.
+    pub agency: String,
+    /// The id of its network.
+    pub network: String,
 }
 
 impl GtfsRoutes {
     fn read(folder: &Path, faults: &RailFeedFaults) -> Self {
         let mut names = FeedNameIndex::default();
-        let (mut ids, mut kinds, mut line_names) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut ids, mut kinds) = (Vec::new(), Vec::new());
+        let (mut line_names, mut fare_columns) = (Vec::new(), Vec::new());
         let read = each_line(folder, "routes.txt", &["route_id"], faults, |line| {
             let Some(id) = line.needed("route_id") else {
                 return;
@@ -136,6 +156,11 @@ impl GtfsRoutes {
                 let short_name = Some(line.get("route_short_name"));
                 let short_name = short_name.filter(|name| !name.is_empty());
                 line_names.push(short_name.unwrap_or(id).to_owned());
+                fare_columns.push(RouteFareColumns {
+                    line: line.number,
+                    agency: line.get("agency_id").to_owned(),
+                    network: line.get("network_id").to_owned(),
+                });
             }
         });
         names.incomplete = !read;
@@ -144,6 +169,7 @@ impl GtfsRoutes {
             ids,
             kinds,
             line_names,
+            columns: fare_columns,
         }
     }
 }

@@ -5,6 +5,7 @@
 //! **Architecture invariant:** the crates csv and zip are used only here.
 
 mod archive;
+mod built_in;
 mod calls;
 mod draft;
 mod fares;

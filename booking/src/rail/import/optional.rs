@@ -5,13 +5,31 @@
 use std::fs;
 use std::path::Path;
 
+/// The files that every feed has.
+pub const NEEDED_FILES: [&str; 5] = [
+    "agency.txt",
+    "routes.txt",
+    "stop_times.txt",
+    "stops.txt",
+    "trips.txt",
+];
+
 /// The files that are read if the feed has them. It needs one of the first two.
-const OPTIONAL_FILES: [&str; 6] = [
+pub const OPTIONAL_FILES: [&str; 15] = [
     "calendar.txt",
     "calendar_dates.txt",
+    "areas.txt",
     "fare_attributes.txt",
+    "fare_leg_join_rules.txt",
+    "fare_leg_rules.txt",
+    "fare_products.txt",
     "fare_rules.txt",
+    "fare_transfer_rules.txt",
     "frequencies.txt",
+    "networks.txt",
+    "rider_categories.txt",
+    "route_networks.txt",
+    "stop_areas.txt",
     "translations.txt",
 ];
 

@@ -121,6 +121,11 @@ impl<'a> FeedTableLine<'a> {
         plain_text(at.and_then(|at| self.record.get(*at)).unwrap_or(""))
     }
 
+    /// Returns whether the file has a column.
+    pub fn has_column(&self, column: &str) -> bool {
+        self.columns.contains_key(column)
+    }
+
     /// Returns the text in a column that must not be empty. Adds a fault if it is empty.
     pub fn needed(&self, column: &str) -> Option<&'a str> {
         let text = self.get(column);

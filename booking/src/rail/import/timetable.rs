@@ -14,7 +14,7 @@ use super::draft::{
 use super::left_out::first_few;
 use super::table::{FeedTableLine, RailFeedFaults, each_line};
 use super::value::{date_column, degrees, integer_column, time_column};
-use super::{ImportedRailFeed, RailFeedResult, fares};
+use super::{ImportedRailFeed, RailFeedResult, built_in, fares};
 
 const STATIONS: &str = "stations.csv";
 const TRAINS: &str = "trains.csv";
@@ -32,6 +32,39 @@ pub fn read_timetable(folder: &Path, timezone: &str, rail: &RailFile) -> RailFee
     let mut draft = TimetableDraft::default();
     let (codes, names) = stations(folder, &mut draft, &faults);
     let trips = trains(folder, &mut draft, &faults);
+    let read = read_calls(folder, &mut draft, &trips, (&codes, &names), &faults);
+    if read && !trips.incomplete && !names.incomplete {
+        draft.check_and_measure(TRAINS, STOP_TIMES, &faults);
+    }
+    draft.leave_out_marked_trips(TRAINS, &faults);
+    let mut notes = faults.take_notes();
+    let mut rail = rail.clone();
+    rail.terms.currency = rail.terms.currency.or(Currency::parse("CNY"));
+    let mut parts = draft.into_parts(timezone, &rail, faults, &notes)?;
+    notes.extend(built_in::note(&rail));
+    fares::refuse_selection(&rail)?;
+    fares::price_by_rail_table(&mut parts, &rail)?;
+    if rail.fare.is_empty() {
+        let tariff = fares::distance_tariff(&parts);
+        notes.push(format!(
+            "no fares were given: all trains are priced by distance, {tariff}"
+        ));
+    }
+    Ok(ImportedRailFeed {
+        parts: check_timetable(parts)?,
+        notes,
+    })
+}
+
+/// Reads the calls of the trips at stations, which are given by `codes` or `names`. Returns false
+/// if [`each_line`] returns false.
+fn read_calls(
+    folder: &Path,
+    draft: &mut TimetableDraft,
+    trips: &FeedNameIndex,
+    (codes, names): (&FeedNameIndex, &FeedNameIndex),
+    faults: &RailFeedFaults,
+) -> bool {
     let columns = [
         "trip_id",
         "stop_sequence",
@@ -41,7 +74,7 @@ pub fn read_timetable(folder: &Path, timezone: &str, rail: &RailFile) -> RailFee
         "day_offset_arrival",
         "day_offset_departure",
     ];
-    let read = each_line(folder, STOP_TIMES, &columns, &faults, |line| {
+    each_line(folder, STOP_TIMES, &columns, faults, |line| {
         let trip = line
             .needed("trip_id")
             .and_then(|id| trips.resolve_name(line, "trip", id));
@@ -66,25 +99,6 @@ pub fn read_timetable(folder: &Path, timezone: &str, rail: &RailFile) -> RailFee
             (Some(trip), ..) => draft.calls[trip as usize].broken = true,
             _ => {}
         }
-    });
-    if read && !trips.incomplete && !names.incomplete {
-        draft.check_and_measure(TRAINS, STOP_TIMES, &faults);
-    }
-    draft.leave_out_marked_trips(TRAINS, &faults);
-    let mut notes = faults.take_notes();
-    let mut rail = rail.clone();
-    rail.terms.currency = rail.terms.currency.or(Currency::parse("CNY"));
-    let mut parts = draft.into_parts(timezone, &rail, faults, &notes)?;
-    fares::price_by_rail_table(&mut parts, &rail)?;
-    if rail.fare.is_empty() {
-        let tariff = fares::distance_tariff(&parts);
-        notes.push(format!(
-            "no fares were given: all trains are priced by distance, {tariff}"
-        ));
-    }
-    Ok(ImportedRailFeed {
-        parts: check_timetable(parts)?,
-        notes,
     })
 }
 

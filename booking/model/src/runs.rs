@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::money::AMOUNT_MAX;
 
+pub mod stored;
+
 /// A train's run on one service date. Together with its carriages it makes a show.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainRun {
@@ -108,6 +110,36 @@ impl TrainRun {
             alights: !call.no_alighting,
         });
         rides_between(calls, from, to)
+    }
+
+    /// Returns this run's legs for a stretch of another run of the same train, which may have more
+    /// stops or fewer. Returns `None` if this run does not call at both ends of the stretch.
+    #[must_use]
+    pub fn same_stretch(&self, other: &Self, legs: &Range<u16>) -> Option<Range<u16>> {
+        let start = self.same_call(other, legs.start)?;
+        let end = self.same_call(other, legs.end)?;
+        (start < end).then_some(start..end)
+    }
+
+    /// Returns the number of this run's call at the station of another run's call. If that run
+    /// calls there for the second time, it is this run's second call there.
+    fn same_call(&self, other: &Self, at: u16) -> Option<u16> {
+        let at = usize::from(at);
+        let station = &other.calls.get(at)?.station;
+        let is_there = |call: &StationCall| call.station == *station;
+        let before = other.calls[..at].iter().filter(|call| is_there(call));
+        let mut calls = (0_u16..).zip(&self.calls);
+        let mut there = calls.by_ref().filter(|(_, call)| is_there(call));
+        there.nth(before.count()).map(|(at, _)| at)
+    }
+
+    /// Returns when the train arrives at the station where the legs end. If the timetable has no
+    /// arrival there, returns when the train leaves it. Returns `None` if the timetable has
+    /// neither.
+    #[must_use]
+    pub fn arrives_at(&self, legs: &Range<u16>) -> Option<Timestamp> {
+        let call = self.calls.get(usize::from(legs.end))?;
+        call.arrives.or(call.departs)
     }
 
     /// Returns when the train leaves the station where the legs begin. If the timetable has no

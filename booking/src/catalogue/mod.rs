@@ -291,7 +291,7 @@ impl Catalogue {
     /// Returns an error if the ledger cannot be read, or does not know the version.
     pub async fn terms(&self, show: &Show, version: u32) -> Result<Arc<SaleTerms>, LedgerError> {
         if version == show.terms || version == UNNUMBERED {
-            return Ok(Arc::new(SaleTerms::from_document(&show.document)));
+            return Ok(Arc::new(show.present_terms()));
         }
         let key = (show.id.clone(), version);
         if let Some(terms) = self.shared.terms.read().get(&key) {
@@ -315,7 +315,7 @@ impl Catalogue {
     pub async fn order_terms(&self, show: &Show, version: u32) -> Result<OrderTerms, LedgerError> {
         Ok(OrderTerms {
             original: SaleTerms::clone(&*self.terms(show, version).await?),
-            present: SaleTerms::from_document(&show.document),
+            present: show.present_terms(),
             run: show.run.clone(),
             fate: show.fate,
         })

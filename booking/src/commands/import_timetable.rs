@@ -82,13 +82,21 @@ pub struct ImportedTimetable {
     pub preview: bool,
 }
 
-/// What an import changes for departures that somebody held or bought, by kind of change.
+/// What an import changes for departures that somebody held or bought, by kind of change. A
+/// departure with several changes counts in each of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct DepartureChanges {
     /// They stay as they were.
     pub unchanged: ChangedDepartures,
+    /// They have another number or title, and nothing else changes.
+    pub renamed: ChangedDepartures,
     /// They have other times.
     pub retimed: ChangedDepartures,
+    /// They leave or arrive so much earlier or later that buyers may give tickets back without a
+    /// fee. Tickets, buyers and sums are those of these buyers alone.
+    pub moved: ChangedDepartures,
+    /// They have other fares or rules for whoever holds seats from now on.
+    pub repriced: ChangedDepartures,
     /// They go on as they were sold, and nothing more is sold of them.
     pub kept: ChangedDepartures,
     /// They are cancelled, and their buyers get their money back.
@@ -121,13 +129,27 @@ impl DepartureChanges {
     fn count(decided: &[DecidedDeparture]) -> Self {
         let mut changes = Self::default();
         for departure in decided {
-            let kind = match &departure.decision {
-                DepartureDecision::Same(_) | DepartureDecision::Left(_) => &mut changes.unchanged,
-                DepartureDecision::Retimed(..) => &mut changes.retimed,
-                DepartureDecision::Kept(_) => &mut changes.kept,
-                DepartureDecision::Cancelled(..) => &mut changes.cancelled,
-            };
-            kind.add(departure.sold);
+            let sold = departure.sold;
+            match &departure.decision {
+                DepartureDecision::Changed(_, changed) => {
+                    if departure.moved.tickets > 0 {
+                        changes.moved.add(departure.moved);
+                    }
+                    if changed.has_other_terms {
+                        changes.repriced.add(sold);
+                    }
+                    if changed.has_other_times {
+                        changes.retimed.add(sold);
+                    } else if !changed.has_other_terms {
+                        changes.renamed.add(sold);
+                    }
+                }
+                DepartureDecision::Same(_) | DepartureDecision::Left(_) => {
+                    changes.unchanged.add(sold);
+                }
+                DepartureDecision::Kept(_) => changes.kept.add(sold),
+                DepartureDecision::Cancelled(..) => changes.cancelled.add(sold),
+            }
         }
         changes
     }
@@ -136,7 +158,13 @@ impl DepartureChanges {
     pub fn kinds(self) -> impl Iterator<Item = (&'static str, ChangedDepartures)> {
         let kinds = [
             ("stay as they were", self.unchanged),
+            ("have another number", self.renamed),
             ("have other times", self.retimed),
+            (
+                "leave or arrive over 15 minutes off, so that buyers may give tickets back free",
+                self.moved,
+            ),
+            ("have other fares or rules for new baskets", self.repriced),
             ("go on as sold and sell nothing more", self.kept),
             ("are cancelled", self.cancelled),
         ];

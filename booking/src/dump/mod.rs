@@ -5,6 +5,7 @@
 
 pub mod lines;
 pub mod sold;
+pub mod terms;
 pub mod waiting;
 
 use std::collections::HashMap;
@@ -18,14 +19,14 @@ use fairgate_model::orders::refund::Refund;
 use fairgate_model::orders::{Order, OrderItem};
 use fairgate_model::payments::{Payment, PaymentState};
 use fairgate_model::plans::seatmap::SeatMap;
+use fairgate_model::runs::stored::run_of;
 use fairgate_model::shows::document::ShowDocument;
-use fairgate_model::shows::rules::{CheaperSeatsRule, ExchangeRule, RefundRule};
-use fairgate_model::shows::terms::SaleTerms;
-use fairgate_model::stored_forms::{items_of, run_of};
+use fairgate_model::stored_forms::items_of;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use sold::{FateRecord, SeatSaleRecord};
+use terms::TermsRecord;
 use waiting::WaiterRecord;
 
 /// The version of this format. Additions do not change it.
@@ -99,7 +100,7 @@ pub enum DumpRecord {
         amount: i64,
         /// The fee that is not refunded, in minor units.
         fee: i64,
-        /// The reason: `refund_by_buyer`, `show_cancelled`, `show_postponed`,
+        /// The reason: `refund_by_buyer`, `show_cancelled`, `show_postponed`, `train_retimed`,
         /// `exchange_difference`.
         reason: String,
         /// When the refund was decided.
@@ -193,30 +194,6 @@ pub struct ShowRecord {
     pub sold_as: SeatSaleRecord,
     /// How the show was cancelled or postponed. Null if it was not.
     pub fate: Option<FateRecord>,
-}
-
-/// A version of the terms under which a show was sold.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct TermsRecord {
-    /// The show.
-    pub show: String,
-    /// The number of the version, from 1.
-    pub version: u32,
-    /// When this version began to apply.
-    pub at_ms: i64,
-    /// ISO 4217.
-    pub currency: String,
-    /// When the show begins, as buyers were told.
-    pub starts_ms: i64,
-    /// Prices in minor units, by category key or label. Empty for a train.
-    pub prices: std::collections::BTreeMap<String, i64>,
-    /// The rules by which tickets may be given back.
-    pub refunds: Vec<RefundRule>,
-    /// The rule by which seats may be exchanged. Null if they may not be exchanged.
-    pub exchange: Option<ExchangeRule>,
-    /// A hash of all of the above, so that a judge notices if a value was changed after the dump.
-    /// `terms_digest` computes it.
-    pub digest: String,
 }
 
 /// One seat of an order with its price.
@@ -397,62 +374,6 @@ impl ShowRecord {
             labels: map.seats.iter().map(|seat| seat.label.clone()).collect(),
         };
         Ok((record, grid))
-    }
-}
-
-impl TermsRecord {
-    /// Makes the record from a stored version of the terms.
-    ///
-    /// # Errors
-    /// Returns an error if the text cannot be read.
-    pub fn read(show: String, version: u32, at_ms: i64, text: &str) -> Result<Self, LedgerError> {
-        let terms: SaleTerms = serde_json::from_str(text)
-            .map_err(|error| corrupt(format!("terms {version} of show {show}: {error}")))?;
-        let mut record = Self {
-            show,
-            version,
-            at_ms,
-            currency: terms.currency.as_str().to_owned(),
-            starts_ms: terms.starts_at.as_millisecond(),
-            prices: terms.prices,
-            refunds: terms.refunds,
-            exchange: terms.exchange,
-            digest: String::new(),
-        };
-        record.digest = record.terms_digest();
-        Ok(record)
-    }
-
-    /// Returns the hex SHA-256 of these lines: show, version, start of validity, currency, start of
-    /// the show, the prices as `name=amount;` by name, the refund rules as `until_h:fee_pct;` in
-    /// their order, and the exchange rule as `until_h:fee:cheaper`. The last line is empty if there
-    /// is no exchange rule.
-    fn terms_digest(&self) -> String {
-        let prices = self.prices.iter();
-        let prices: String = prices
-            .map(|(name, amount)| format!("{name}={amount};"))
-            .collect();
-        let rules = self.refunds.iter();
-        let rules: String = rules
-            .map(|rule| format!("{}:{};", rule.until_h, rule.fee_pct))
-            .collect();
-        let exchange = self.exchange.map_or_else(String::new, |rule| {
-            format!("{}:{}:{}", rule.until_h, rule.fee, word_of(rule.cheaper))
-        });
-        let (show, version, at_ms) = (&self.show, self.version, self.at_ms);
-        let (currency, starts_ms) = (&self.currency, self.starts_ms);
-        let text = format!(
-            "{show}\n{version}\n{at_ms}\n{currency}\n{starts_ms}\n{prices}\n{rules}\n{exchange}"
-        );
-        hex::encode(Sha256::digest(text))
-    }
-}
-
-fn word_of(cheaper: CheaperSeatsRule) -> &'static str {
-    match cheaper {
-        CheaperSeatsRule::RefundRule => "refund_rule",
-        CheaperSeatsRule::Keep => "keep",
-        CheaperSeatsRule::Refund => "refund",
     }
 }
 

@@ -6,6 +6,7 @@ use fairgate_databases::LedgerError;
 use fairgate_model::plans::seatmap::SeatMap;
 use fairgate_model::runs::TrainRun;
 use fairgate_model::shows::fate::ShowFate;
+use jiff::Timestamp;
 use serde::Serialize;
 
 /// How a show's seats are sold.
@@ -15,12 +16,21 @@ pub struct SeatSaleRecord {
     pub categories: Vec<CategoryRecord>,
     /// The category of each seat, as an index into `categories`.
     pub seat_categories: Vec<u16>,
-    /// The prices of a train's stretches. The train sells no other stretches. Empty for all other
-    /// shows.
+    /// The prices and times of a train. Empty for all other shows.
+    #[serde(flatten)]
+    pub rides: RidesRecord,
+}
+
+/// The prices and times of a train, by its legs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct RidesRecord {
+    /// The prices of its stretches. It sells no other stretches.
     pub fares: Vec<FareRecord>,
-    /// The departure time of each leg of a train, in milliseconds since the epoch. Null if the
-    /// timetable has no time for the leg. Empty for all other shows.
+    /// When it leaves the station where each leg begins, in milliseconds since the epoch. Null if
+    /// the timetable has no time there.
     pub departs_ms: Vec<Option<i64>>,
+    /// When it arrives at the station where each leg ends, likewise.
+    pub arrives_ms: Vec<Option<i64>>,
 }
 
 /// A category of seats.
@@ -66,37 +76,66 @@ impl SeatSaleRecord {
         Self {
             categories: map.categories.iter().map(category).collect(),
             seat_categories: map.seats.iter().map(|seat| seat.category).collect(),
-            fares: run.map_or_else(Vec::new, |run| fares(map, run)),
-            departs_ms: run.map_or_else(Vec::new, departures),
+            rides: run.map_or_else(RidesRecord::default, |run| {
+                RidesRecord::of_sold_run(map, run, run)
+            }),
         }
     }
 }
 
-/// Returns the price of every stretch that the run offers, for each class.
-fn fares(map: &SeatMap, run: &TrainRun) -> Vec<FareRecord> {
-    let legs = run.leg_count();
-    let mut fares = Vec::new();
-    for (category, class) in map.categories.iter().enumerate() {
-        for from in 0..legs {
-            for to in from + 1..=legs {
-                if let Some(amount) = run.fare(&class.key, &(from..to)) {
-                    fares.push(FareRecord {
+impl RidesRecord {
+    /// Makes the record of a run that was sold, by the legs of the train's present run.
+    #[must_use]
+    pub fn of_sold_run(map: &SeatMap, sold: &TrainRun, present: &TrainRun) -> Self {
+        let legs = present.leg_count();
+        let mut rides = Self::default();
+        for leg in 0..legs {
+            let own = sold.same_stretch(present, &(leg..leg + 1));
+            let ms = |at: Option<Timestamp>| at.map(Timestamp::as_millisecond);
+            let leaves = own.as_ref().and_then(|own| sold.departs_at(own));
+            let arrives = own.as_ref().and_then(|own| sold.arrives_at(own));
+            rides.departs_ms.push(ms(leaves));
+            rides.arrives_ms.push(ms(arrives));
+        }
+        for (category, class) in map.categories.iter().enumerate() {
+            for from in 0..legs {
+                for to in from + 1..=legs {
+                    let own = sold.same_stretch(present, &(from..to));
+                    let fare = own.and_then(|own| sold.fare(&class.key, &own));
+                    rides.fares.extend(fare.map(|amount| FareRecord {
                         category,
                         from,
                         to,
                         amount,
-                    });
+                    }));
                 }
             }
         }
+        rides
     }
-    fares
-}
 
-fn departures(run: &TrainRun) -> Vec<Option<i64>> {
-    let leaves = |leg: u16| run.departs_at(&(leg..leg + 1));
-    let legs = (0..run.leg_count()).map(leaves);
-    legs.map(|at| at.map(|at| at.as_millisecond())).collect()
+    /// Returns the lines of a digest over the record, as `TermsRecord` documents them.
+    pub(super) fn lines(&self) -> String {
+        let fares = self.fares.iter().map(|fare| {
+            let FareRecord {
+                category,
+                from,
+                to,
+                amount,
+            } = fare;
+            format!("{category}:{from}:{to}={amount};")
+        });
+        let times = |times: &[Option<i64>]| -> String {
+            let text = |ms: &Option<i64>| ms.map_or_else(String::new, |ms| ms.to_string()) + ";";
+            times.iter().map(text).collect()
+        };
+        format!(
+            "{}\n{}\n{}",
+            fares.collect::<String>(),
+            times(&self.departs_ms),
+            times(&self.arrives_ms)
+        )
+    }
 }
 
 impl FateRecord {

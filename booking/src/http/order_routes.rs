@@ -109,8 +109,16 @@ impl OrderRoutes {
             None => None,
         };
         let terms = terms.as_ref();
+        let journey = journey.and_then(|(run, legs)| JourneySummary::from_leg_range(run, legs));
+        let as_sold = terms.zip(legs).and_then(|(terms, legs)| {
+            let (sold, legs) = terms.original.own_stretch(run?, legs)?;
+            JourneySummary::from_leg_range(sold, &legs)
+        });
+        let times = |journey: &JourneySummary| (journey.from.at, journey.to.at);
         Ok(OrderView {
-            journey: journey.and_then(|(run, legs)| JourneySummary::from_leg_range(run, legs)),
+            journey_as_sold: as_sold
+                .filter(|sold| Some(times(sold)) != journey.as_ref().map(times)),
+            journey,
             title: show.as_ref().map(|show| show.document.title.clone()),
             starts_at: show.as_ref().map(|show| starts_at(show)),
             place: place.unwrap_or_default().into(),

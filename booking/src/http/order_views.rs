@@ -49,6 +49,8 @@ pub struct OrderView {
     pub(super) reason: String,
     /// Rail: the stretch of the train. Null for other shows.
     pub(super) journey: Option<JourneySummary>,
+    /// Rail: the same stretch with the times that it was sold with. Null if they are the same.
+    pub(super) journey_as_sold: Option<JourneySummary>,
     pub(super) seats: Vec<OrderSeat>,
     pub(super) total: MoneyView,
     pub(super) created_at: String,
@@ -142,7 +144,8 @@ pub struct RefundOffer {
     fee_pct: u32,
     /// The end of this offer, RFC 3339. Null if the offer does not end.
     until: Option<String>,
-    /// The rule that applies: `refund_by_buyer`, `show_cancelled`, `show_postponed`.
+    /// The rule that applies: `refund_by_buyer`, `show_cancelled`, `show_postponed`,
+    /// `train_retimed`.
     reason: &'static str,
     /// The tickets that may be given back. Empty while no ticket is issued.
     tickets: Vec<RefundableTicket>,
@@ -211,7 +214,7 @@ pub fn refund_offer(
         terms,
     };
     let plan = plan_refund(&input, &TicketSelection::Unscanned, now_ms).ok()??;
-    let rule = in_force(terms, terms.begins_ms(&order.items), now_ms).ok()?;
+    let rule = in_force(terms, &order.items, now_ms).ok()?;
     let money = |amount| MoneyView(order.currency.with_amount(amount));
     let ticket = |item: &fairgate_model::orders::OrderItem| {
         let id = TicketId::of_seat(&order.id, item.held.seat);

@@ -7,7 +7,7 @@ use fairgate_model::holds::{Hold, HoldPurpose, HoldStage, SeatOutboxAction, lock
 use fairgate_model::ids::{HoldId, OrderId};
 use fairgate_model::orders::refund::{Refund, RefundReason, RefundState};
 use fairgate_model::orders::{Order, OrderItem};
-use fairgate_model::runs::TrainRun;
+use fairgate_model::runs::{self, TrainRun};
 use fairgate_model::shows::fate::ShowFate;
 use fairgate_model::shows::terms::{CategoryNames, SaleTerms};
 use fairgate_model::stored_forms;
@@ -63,11 +63,11 @@ pub(super) fn items(text: &str) -> Result<Vec<OrderItem>> {
 }
 
 pub(super) fn stored_run(run: &TrainRun) -> Result<String> {
-    stored_forms::run_text(run).map_err(|error| corrupt(&error.to_string()))
+    runs::stored::run_text(run).map_err(|error| corrupt(&error.to_string()))
 }
 
 pub(super) fn run_of(text: &str) -> Result<Arc<TrainRun>> {
-    stored_forms::run_of(text).map_err(|error| corrupt(&error.to_string()))
+    runs::stored::run_of(text).map_err(|error| corrupt(&error.to_string()))
 }
 
 pub(super) fn seat_kind(word: &str) -> Result<SeatOutboxAction> {
@@ -92,10 +92,12 @@ pub(super) fn next_terms(
     terms: &SaleTerms,
 ) -> Result<(u32, Option<String>)> {
     if let Some((version, text)) = newest {
-        if from_json::<SaleTerms>(&text)? == *terms {
+        // Fares that no ride of the train has are not stored, so the stored forms are compared.
+        let next = to_json(terms)?;
+        if from_json::<SaleTerms>(&text)? == from_json(&next)? {
             return Ok((version, None));
         }
-        return Ok((version + 1, Some(to_json(terms)?)));
+        return Ok((version + 1, Some(next)));
     }
     Ok((1, Some(to_json(terms)?)))
 }

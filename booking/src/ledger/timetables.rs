@@ -8,6 +8,7 @@ use fairgate_databases::LedgerError;
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::money::Currency;
 use fairgate_model::runs::TrainRun;
+use fairgate_model::shows::rules::{ExchangeRule, RefundRule};
 use fairgate_model::timetables::KeptDeparture;
 use jiff::civil::Date;
 use serde::Serialize;
@@ -78,8 +79,8 @@ pub struct SoldFigures {
 pub enum DepartureDecision {
     /// It is a trip of the new timetable, and keeps its id.
     Same(TripOnDate),
-    /// As [`Self::Same`], with another run.
-    Retimed(TripOnDate, RetimedRun),
+    /// As [`Self::Same`], with another run or other terms.
+    Changed(TripOnDate, ChangedRun),
     /// It goes on as it was sold, and nothing more is sold of it.
     Kept(KeptRun),
     /// It is cancelled, for this reason. Its buyers get their money back.
@@ -88,14 +89,22 @@ pub enum DepartureDecision {
     Left(KeptRun),
 }
 
-/// The run of a departure with its new times and its new number. Its stations and fares are those
-/// that it was sold with.
+/// A departure with its new times, number and terms. Its stations and carriages are those that it
+/// was sold with. Baskets and orders keep the terms that they were made under.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RetimedRun {
+pub struct ChangedRun {
     /// The run.
     pub run: Arc<TrainRun>,
     /// The title that buyers see.
     pub title: String,
+    /// The rules for giving tickets back.
+    pub refunds: Vec<RefundRule>,
+    /// The rule for exchanging seats.
+    pub exchange: Option<ExchangeRule>,
+    /// Whether it leaves or arrives somewhere at another time than before.
+    pub has_other_times: bool,
+    /// Whether it has other fares or rules than before.
+    pub has_other_terms: bool,
 }
 
 /// A trip of a timetable on a date.
@@ -159,6 +168,9 @@ pub struct DecidedDeparture {
     pub sold: SoldFigures,
     /// What becomes of it.
     pub decision: DepartureDecision,
+    /// The part of what is sold that may be given back without a fee, because the train now leaves
+    /// or arrives at other times than it was sold with.
+    pub moved: SoldFigures,
 }
 
 /// What an import changed.

@@ -15,7 +15,7 @@ use fairgate_model::timetables::{
 use jiff::civil::Date;
 
 use crate::ledger::{
-    DepartureDecision, KeptRun, RetimedRun, SoldFigures, TouchedDeparture, TripOnDate,
+    ChangedRun, DepartureDecision, KeptRun, SoldFigures, TouchedDeparture, TripOnDate,
     UndecidedDeparture,
 };
 
@@ -188,25 +188,39 @@ impl Succession<'_> {
             return Err("the train calls at other stations than those it was sold with".to_owned());
         }
         let on_date = self.on_date(trip, date);
+        let document = &departure.show.document;
         let begins = run.calls.first().and_then(|call| call.departs);
         // A promoter has moved this train by hand.
-        let is_postponed = begins.is_some_and(|begins| begins != departure.show.document.starts_at);
+        let is_postponed = begins.is_some_and(|begins| begins != document.starts_at);
         let details = &self.new.trips[trip as usize];
-        let retimed = TrainRun {
-            train: details.train.clone(),
-            date,
-            time_zone: Some(self.new.timezone.clone()),
-            calls,
-            fares: Arc::clone(&run.fares),
+        // A train that was sold in another currency keeps its fares.
+        let has_new_terms = document.currency == self.new.currency;
+        let new_fares = self.new.run_on_date(trip, date).filter(|_| has_new_terms);
+        let fares = new_fares.map_or_else(|| Arc::clone(&run.fares), |run| run.fares);
+        let (refunds, exchange) = if has_new_terms {
+            (self.new.terms.refunds.clone(), self.new.terms.exchange)
+        } else {
+            (document.refunds.clone(), document.exchange)
         };
-        if is_postponed || retimed == *run {
+        let changed = ChangedRun {
+            has_other_times: calls != run.calls,
+            has_other_terms: fares != run.fares
+                || (&refunds, &exchange) != (&document.refunds, &document.exchange),
+            run: Arc::new(TrainRun {
+                train: details.train.clone(),
+                date,
+                time_zone: Some(self.new.timezone.clone()),
+                calls,
+                fares,
+            }),
+            title: self.new.title(details),
+            refunds,
+            exchange,
+        };
+        if is_postponed || (*changed.run == *run && !changed.has_other_terms) {
             return Ok(DepartureDecision::Same(on_date));
         }
-        let retimed = RetimedRun {
-            run: Arc::new(retimed),
-            title: self.new.title(details),
-        };
-        Ok(DepartureDecision::Retimed(on_date, retimed))
+        Ok(DepartureDecision::Changed(on_date, changed))
     }
 
     fn on_date(&self, trip: u32, date: Date) -> TripOnDate {

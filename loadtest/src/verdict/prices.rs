@@ -10,7 +10,7 @@ use super::dump::{
     DumpedTerms,
 };
 use super::report::{Findings, Invariant};
-use super::rules::{best_refund, differences};
+use super::rules::{best_refund, differences, is_moved};
 use super::timeline::RunTimeline;
 
 /// The reason of a refund of an exchange's difference.
@@ -325,6 +325,14 @@ fn check_refund_fee(
             )
         });
     }
+    if refund.reason == "train_retimed" && !is_moved(show, order, refund.at_ms, ROUNDING_MS) {
+        wrong(findings, || {
+            format!(
+                "{}: by {:.0}, {} was not moved by more than 15 minutes at the buyer's stops",
+                refund.refund, refund.at_ms, order.show
+            )
+        });
+    }
     if refund.reason != "refund_by_buyer" {
         return without_fee(show, refund, findings);
     }
@@ -353,8 +361,8 @@ fn check_refund_fee(
     }
 }
 
-/// Checks a refund of a cancelled or postponed show: it has no fee, and the refund of a postponed
-/// show is made before the deadline.
+/// Checks a refund of a cancelled or postponed show, or of a train that was moved: it has no fee,
+/// and the refund of a postponed show is made before the deadline.
 fn without_fee(show: &DumpedShow, refund: &DumpedRefund, findings: &mut Findings) {
     let fate = show.fate.as_ref();
     // Another invariant checks whether the show was cancelled at all. If a postponed show was

@@ -75,7 +75,7 @@ fn check_reason(
                 format!("{id}: {show} was not cancelled by {at_ms:.0}")
             });
         }
-        "refund_by_buyer"
+        "refund_by_buyer" | "train_retimed"
             if cancelled.is_some_and(|show| refund.at_ms > show.at_ms + ROUNDING_MS) =>
         {
             wrong(findings, || {
@@ -99,7 +99,10 @@ fn check_requested(
     let requested: Vec<&DumpedRefund> = refunds
         .iter()
         .copied()
-        .filter(|refund| refund.reason == "refund_by_buyer" && refund.part_of.is_none())
+        .filter(|refund| {
+            let is_asked_for = ["refund_by_buyer", "train_retimed"].contains(&&*refund.reason);
+            is_asked_for && refund.part_of.is_none()
+        })
         .collect();
     let order_calls = timeline.orders.get(&*order.order);
     let calls = order_calls.map_or(&[][..], |calls| &calls.refunds);

@@ -5,6 +5,9 @@ use super::dump::{DumpedCheaperRule, DumpedExchangeRule, DumpedOrder, DumpedShow
 
 const HOUR_MS: f64 = 3_600_000.0;
 
+/// How far a train may be moved before its buyers may give tickets back without a fee.
+const MOVED_MS: f64 = 15.0 * 60_000.0;
+
 /// The expected cost of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExpectedExchange {
@@ -37,9 +40,35 @@ fn applicable_terms<'a>(
 /// the stop where the passenger boards.
 fn starts_ms(show: &DumpedShow, order: &DumpedOrder, terms: &[&DumpedTerms]) -> f64 {
     let boards = order.items.iter().map(|item| item.from).min();
-    let departs = boards.and_then(|leg| show.departs_ms(leg));
-    let starts = terms.iter().map(|terms| terms.starts_ms);
-    departs.unwrap_or_else(|| starts.fold(f64::NEG_INFINITY, f64::max))
+    let starts = terms.iter().map(|terms| {
+        let departs = boards.and_then(|leg| show.departs_ms(terms, leg));
+        departs.unwrap_or(terms.starts_ms)
+    });
+    starts.fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// Returns whether a train was moved so far, by the terms in force at `at_ms`, that its buyers may
+/// give tickets back without a fee: at the stops of one of the order's seats, it leaves or arrives
+/// more than [`MOVED_MS`] earlier or later than it was sold.
+pub fn is_moved(show: &DumpedShow, order: &DumpedOrder, at_ms: f64, leeway_ms: f64) -> bool {
+    let Some(sold) = show.terms.get(&order.terms) else {
+        return false;
+    };
+    let terms_then = [show.terms_at(at_ms), show.terms_at(at_ms - leeway_ms)];
+    let is_far = |one: Option<f64>, other: Option<f64>| {
+        let apart = one.zip(other).map(|(one, other)| (one - other).abs());
+        apart.is_some_and(|apart| apart > MOVED_MS)
+    };
+    let mut moved = terms_then.into_iter().flatten().flat_map(|then| {
+        order.items.iter().map(move |item| {
+            let last = item.to.saturating_sub(1);
+            is_far(
+                show.departs_ms(sold, item.from),
+                show.departs_ms(then, item.from),
+            ) || is_far(show.arrives_ms(sold, last), show.arrives_ms(then, last))
+        })
+    });
+    moved.any(|is_moved| is_moved)
 }
 
 /// Returns the percentage of a ticket's price that a refund at `at_ms` keeps. Of all rules that may

@@ -133,6 +133,12 @@ impl Show {
         terms.price(self.category_names(seat)?, legs, self.run.as_deref())
     }
 
+    /// Returns the terms under which it is sold now.
+    #[must_use]
+    pub fn present_terms(&self) -> SaleTerms {
+        SaleTerms::from_document(&self.document, self.run.clone())
+    }
+
     /// Returns both names of a seat's category.
     #[must_use]
     pub fn category_names(&self, seat: u32) -> Option<CategoryNames<'_>> {

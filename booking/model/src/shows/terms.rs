@@ -5,12 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::money::Currency;
-use crate::runs::TrainRun;
+use crate::runs::{self, TrainRun};
 use crate::shows::document::ShowDocument;
 use crate::shows::rules::{ExchangeRule, RefundRule};
 
@@ -34,6 +35,14 @@ pub struct SaleTerms {
     pub exchange: Option<ExchangeRule>,
     /// When the show begins, according to this version.
     pub starts_at: Timestamp,
+    /// The stops, times and fares of a train, according to this version. `None` if the show is no
+    /// train, or if the version was stored before versions had them.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "runs::stored::optional"
+    )]
+    pub run: Option<Arc<TrainRun>>,
 }
 
 /// A category of seats by both of its names.
@@ -46,20 +55,21 @@ pub struct CategoryNames<'a> {
 }
 
 impl SaleTerms {
-    /// Returns the terms in a document.
+    /// Returns the terms in a document and, if the show is a train, in its run.
     #[must_use]
-    pub fn from_document(document: &ShowDocument) -> Self {
+    pub fn from_document(document: &ShowDocument, run: Option<Arc<TrainRun>>) -> Self {
         Self {
             currency: document.currency,
             prices: document.prices.clone(),
             refunds: document.refunds.clone(),
             exchange: document.exchange,
             starts_at: document.starts_at,
+            run,
         }
     }
 
-    /// Returns what a seat of a category costs over some legs, in minor units. Returns `None` if it
-    /// is not for sale.
+    /// Returns what a seat of a category costs over some legs of the show's present run, in minor
+    /// units. Returns `None` if it is not for sale.
     #[must_use]
     pub fn price(
         &self,
@@ -68,7 +78,10 @@ impl SaleTerms {
         run: Option<&TrainRun>,
     ) -> Option<i64> {
         match run {
-            Some(run) => run.fare(category.key, legs),
+            Some(run) => {
+                let (own, legs) = self.own_stretch(run, legs)?;
+                own.fare(category.key, &legs)
+            }
             None => {
                 let price_of = |name: &str| self.prices.get(name).copied();
                 price_of(category.key).or_else(|| price_of(category.label))
@@ -76,20 +89,29 @@ impl SaleTerms {
         }
     }
 
-    /// Returns when the show begins, or when the train leaves the station where the traveller gets
-    /// on, in milliseconds since the epoch.
+    /// Returns when the show begins, or when the train leaves the station where these legs of the
+    /// show's present run begin, in milliseconds since the epoch.
     #[must_use]
-    pub fn begins_ms(&self, first_leg: Option<u16>, run: Option<&TrainRun>) -> i64 {
+    pub fn begins_ms(&self, legs: Option<&Range<u16>>, run: Option<&TrainRun>) -> i64 {
         let starts_ms = self.starts_at.as_millisecond();
         let boarded_ms = || {
-            let run = run?;
-            let at = |leg: usize| {
-                let call = run.calls.get(leg)?;
-                Some(call.departs.or(call.arrives)?.as_millisecond())
-            };
+            let (own, legs) = self.own_stretch(run?, legs?)?;
+            let leaves_ms = |legs| Some(own.departs_at(legs)?.as_millisecond());
             // If the train was postponed, it leaves every station with the same delay.
-            Some(at(usize::from(first_leg?))? + starts_ms - at(0)?)
+            Some(leaves_ms(&legs)? + starts_ms - leaves_ms(&(0..1))?)
         };
         boarded_ms().unwrap_or(starts_ms)
+    }
+
+    /// Returns the run of this version and the legs in it that are some legs of the present run.
+    pub fn own_stretch<'a>(
+        &'a self,
+        present: &'a TrainRun,
+        legs: &Range<u16>,
+    ) -> Option<(&'a TrainRun, Range<u16>)> {
+        match self.run.as_deref() {
+            Some(own) => Some((own, own.same_stretch(present, legs)?)),
+            None => Some((present, legs.clone())),
+        }
     }
 }

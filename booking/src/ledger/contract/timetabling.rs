@@ -7,7 +7,7 @@ use fairgate_model::timetables::KeptDeparture;
 use super::keeping::{by_distance, departure};
 use super::*;
 use crate::ledger::{
-    DepartureDecision, KeptRun, LedgerError, NewSeatingPlan, NewTimetable, RetimedRun, SoldFigures,
+    ChangedRun, DepartureDecision, KeptRun, LedgerError, NewSeatingPlan, NewTimetable, SoldFigures,
     StoredTimetable, SwitchedTimetable, TimetableRefused, TimetableSwitch, TouchedDeparture,
     TripOnDate, UndecidedDeparture,
 };
@@ -152,11 +152,15 @@ async fn touched_departures_are_taken_over_as_decided(ledger: Books) {
         "same" => DepartureDecision::Same(on_date()),
         "later" => {
             let run = departure.show.run.as_ref().expect("a run");
-            let retimed = RetimedRun {
+            let changed = ChangedRun {
                 run: Arc::new(an_hour_later(run)),
                 title: "G2 A – C".to_owned(),
+                refunds: Vec::new(),
+                exchange: None,
+                has_other_times: true,
+                has_other_terms: false,
             };
-            DepartureDecision::Retimed(on_date(), retimed)
+            DepartureDecision::Changed(on_date(), changed)
         }
         "ended" => DepartureDecision::Kept(kept_run("other")),
         "gone" => DepartureDecision::Cancelled("It is gone.".to_owned(), KeptRun::default()),

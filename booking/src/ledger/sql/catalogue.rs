@@ -257,7 +257,7 @@ pub(super) async fn put_show(
     release_show(tx, &show.id).await?;
     let versions = terms::record_versions(
         tx,
-        &[(id, SaleTerms::from_document(&show.document))],
+        &[(id, SaleTerms::from_document(&show.document, None))],
         now_ms,
     )
     .await?;

@@ -5,7 +5,6 @@
 use fairgate_databases::{LedgerError, SqlDialect, SqlRow, SqlTransaction};
 use fairgate_model::ids::ShowId;
 use fairgate_model::shows::document::ShowDocument;
-use fairgate_model::shows::terms::SaleTerms;
 
 use super::catalogue::{STORED, stored};
 use super::rows::{Result, as_i64, count, stored_run, to_json};
@@ -80,7 +79,7 @@ pub(super) async fn rewrite_departure(
     let sql = "UPDATE shows SET document = $2, updated_at = $3 WHERE show = $1";
     tx.execute(sql, &[&id, &to_json(document)?, &now_ms])
         .await?;
-    terms::record_versions(tx, &[(id, SaleTerms::from_document(document))], now_ms).await?;
+    terms::record_present(tx, show, now_ms).await?;
     renumber_departure(tx, show).await
 }
 
@@ -140,12 +139,7 @@ async fn open_departure(
         .execute(insert, &[&id, &document, &version, &now_ms, &run])
         .await?;
     if written > 0 {
-        terms::record_versions(
-            tx,
-            &[(id, SaleTerms::from_document(&departure.document))],
-            now_ms,
-        )
-        .await?;
+        terms::record_present(tx, &departure.id, now_ms).await?;
     }
     numbered(&tx.query_one(&find, &[&id]).await?)
 }

@@ -12,10 +12,11 @@ use super::rows::{
 };
 use super::waitlist::{self, WAITER_COLUMNS};
 use crate::dump::sold::FateRecord;
+use crate::dump::terms::TermsRecord;
 use crate::dump::waiting::WaiterRecord;
 use crate::dump::{
     DumpRecord, LateMoneySeats, OrderDumpRecord, OrderStepRecord, PaymentRecord,
-    ProviderPaymentData, ShowGrids, ShowRecord, TermsRecord, VERSION,
+    ProviderPaymentData, ShowGrids, ShowRecord, VERSION,
 };
 
 /// A function that takes one record. If it returns an error, the reading ends.
@@ -95,10 +96,15 @@ async fn dump_shows(tx: &SqlTransaction, sink: &mut RecordSink<'_>) -> Result<Sh
 }
 
 async fn dump_terms(tx: &SqlTransaction, sink: &mut RecordSink<'_>) -> Result<()> {
-    let sql = "SELECT show, version, at, terms FROM terms ORDER BY show COLLATE \"C\", version";
+    let sql = "SELECT t.show, t.version, t.at, t.terms, s.run, \
+         CASE WHEN s.run IS NOT NULL THEN v.plan END FROM terms t \
+         LEFT JOIN shows s ON s.show = t.show LEFT JOIN venues v \
+         ON v.venue = s.document ->> 'venue' AND v.version = s.plan_version \
+         ORDER BY t.show COLLATE \"C\", t.version";
     tx.query_each(sql, &[], |row| {
-        let (show, version) = (row.get(0)?, small(&row, 1)?);
-        let record = TermsRecord::read(show, version, row.get(2)?, text(&row, 3)?)?;
+        let version = (row.get(0)?, small(&row, 1)?, row.get(2)?);
+        let (run, plan): (Option<&str>, Option<&str>) = (row.get(4)?, row.get(5)?);
+        let record = TermsRecord::read(version, text(&row, 3)?, plan.zip(run))?;
         sink(&DumpRecord::Terms(record))
     })
     .await

@@ -3,12 +3,10 @@
 
 use fairgate_databases::{NamedLock, SqlDialect, SqlTransaction, ToSqlValue};
 use fairgate_model::ids::{OrderId, ShowId};
-use fairgate_model::shows::document::ShowDocument;
-use fairgate_model::shows::terms::SaleTerms;
 
 use super::catalogue::{lock_catalogue, raise_version};
 use super::departures::renumber_departure;
-use super::rows::{Result, count, from_json, parsed, text};
+use super::rows::{Result, count, parsed, text};
 use super::{lock, terms};
 use crate::ledger::{NewFate, RefundFigures, RefundSum};
 
@@ -68,9 +66,7 @@ pub(super) async fn put(
             }
         };
         tx.execute(sql, &[&id, &starts_at, &now_ms]).await?;
-        let sql = "SELECT document::text FROM shows WHERE show = $1";
-        let document: ShowDocument = from_json(text(&tx.query_one(sql, &[&id]).await?, 0)?)?;
-        terms::record_versions(tx, &[(id, SaleTerms::from_document(&document))], now_ms).await?;
+        terms::record_present(tx, show, now_ms).await?;
     }
     renumber_departure(tx, show).await?;
     raise_version(tx).await?;

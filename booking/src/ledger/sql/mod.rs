@@ -23,6 +23,7 @@ mod late;
 mod late_rows;
 mod lent_work;
 mod migrations;
+mod moved_tickets;
 mod onsale;
 mod order_changes;
 mod order_history;

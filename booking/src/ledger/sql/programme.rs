@@ -323,7 +323,7 @@ async fn put_shows(tx: &SqlTransaction, rows: Vec<NewShowing<'_>>, now_ms: i64) 
     }
     let noted: Vec<(&str, SaleTerms)> = rows
         .iter()
-        .map(|row| (row.show, SaleTerms::from_document(&row.document)))
+        .map(|row| (row.show, SaleTerms::from_document(&row.document, None)))
         .collect();
     terms::record_versions(tx, &noted, now_ms).await?;
     Ok(())

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use fairgate_databases::{SqlRow, SqlTransaction};
+use fairgate_model::ids::ShowId;
 use fairgate_model::orders::Order;
 use fairgate_model::orders::terms::OrderTerms;
 use fairgate_model::shows::document::ShowDocument;
@@ -40,6 +41,24 @@ pub(super) async fn record_versions(
         put_versions(tx, new, now_ms).await?;
     }
     Ok(versions)
+}
+
+/// Records the terms of a stored show, as [`record_versions`] does.
+pub(super) async fn record_present(tx: &SqlTransaction, show: &ShowId, now_ms: i64) -> Result<()> {
+    let id = show.as_str();
+    let sql = "SELECT document::text, run FROM shows WHERE show = $1";
+    let row = tx.query_one(sql, &[&id]).await?;
+    let terms = present(&row)?;
+    record_versions(tx, &[(id, terms)], now_ms).await?;
+    Ok(())
+}
+
+/// Reads a show's present terms from its document and its run, which are the row's first columns.
+fn present(row: &SqlRow) -> Result<SaleTerms> {
+    let document: ShowDocument = from_json(text(row, 0)?)?;
+    let run: Option<&str> = row.get(1)?;
+    let run = run.map(run_of).transpose()?;
+    Ok(SaleTerms::from_document(&document, run))
 }
 
 /// Returns the newest version of each show that has terms, with the terms as JSON.
@@ -114,16 +133,15 @@ pub(super) async fn of_order(tx: &SqlTransaction, order: &Order) -> Result<Order
 }
 
 fn order_terms(row: &SqlRow) -> Result<OrderTerms> {
-    let document: ShowDocument = from_json(text(row, 0)?)?;
-    let (run, kept): (Option<&str>, Option<&str>) = (row.get(1)?, row.get(4)?);
-    let present = SaleTerms::from_document(&document);
+    let present = present(row)?;
+    let kept: Option<&str> = row.get(4)?;
     Ok(OrderTerms {
         original: match kept {
             Some(kept) => from_json(kept)?,
             None => present.clone(),
         },
+        run: present.run.clone(),
         present,
-        run: run.map(run_of).transpose()?,
         fate: read_fate(row.get(2)?, row.get(3)?)?,
     })
 }

@@ -13,9 +13,9 @@ use jiff::civil::Date;
 
 use super::departures::{departures_since, rewrite_departure};
 use super::rows::{Result, from_json, parsed, stored_run, text};
-use super::{fates, lock};
+use super::{fates, lock, moved_tickets};
 use crate::ledger::{
-    DecideDepartures, DecidedDeparture, DepartureDecision, NewFate, RetimedRun, SoldFigures,
+    ChangedRun, DecideDepartures, DecidedDeparture, DepartureDecision, NewFate, SoldFigures,
     StoredShow, TimetableRefused, TouchedDeparture,
 };
 
@@ -61,6 +61,12 @@ pub(super) async fn take_over(
         let decision = DecidedDeparture {
             show: departure.show.id.clone(),
             sold: departure.sold,
+            moved: match &decision {
+                DepartureDecision::Changed(_, changed) if changed.has_other_times => {
+                    moved_tickets::of_run(tx, &departure.show.id, &changed.run).await?
+                }
+                _ => SoldFigures::default(),
+            },
             decision,
         };
         decided.push((run.date, decision));
@@ -73,7 +79,7 @@ pub(super) fn kept(decided: &[(Date, DecidedDeparture)]) -> Vec<KeptDeparture> {
     let kept = |(date, departure): &(Date, DecidedDeparture)| {
         let show = departure.show.clone();
         match &departure.decision {
-            DepartureDecision::Same(trip) | DepartureDecision::Retimed(trip, _) => KeptDeparture {
+            DepartureDecision::Same(trip) | DepartureDecision::Changed(trip, _) => KeptDeparture {
                 show,
                 date: trip.date,
                 trip: Some(trip.trip.clone()),
@@ -102,7 +108,7 @@ async fn write_decision(
 ) -> Result<()> {
     match decision {
         DepartureDecision::Same(_) | DepartureDecision::Left(_) => Ok(()),
-        DepartureDecision::Retimed(_, retimed) => retime(tx, show, retimed, now_ms).await,
+        DepartureDecision::Changed(_, changed) => change(tx, show, changed, now_ms).await,
         DepartureDecision::Kept(_) => end_sale(tx, show, now_ms).await,
         DepartureDecision::Cancelled(reason, _) => {
             let fate = NewFate {
@@ -191,21 +197,23 @@ async fn sums(tx: &SqlTransaction, ids: &[&str], sql: &str) -> Result<BTreeMap<S
     rows.iter().map(read).collect()
 }
 
-/// Gives a departure its new times. Whoever holds seats under the earlier beginning is told so when
-/// they order.
-async fn retime(
+/// Gives a departure its new times and terms. Whoever holds seats under the earlier beginning is
+/// told so when they order.
+async fn change(
     tx: &SqlTransaction,
     show: &StoredShow,
-    retimed: &RetimedRun,
+    changed: &ChangedRun,
     now_ms: i64,
 ) -> Result<()> {
     let mut document = show.document.clone();
-    document.title.clone_from(&retimed.title);
-    if let Some(starts_at) = retimed.run.calls.first().and_then(|call| call.departs) {
+    document.title.clone_from(&changed.title);
+    document.refunds.clone_from(&changed.refunds);
+    document.exchange = changed.exchange;
+    if let Some(starts_at) = changed.run.calls.first().and_then(|call| call.departs) {
         document.starts_at = starts_at;
     }
     let sql = "UPDATE shows SET run = $2 WHERE show = $1";
-    tx.execute(sql, &[&show.id.as_str(), &stored_run(&retimed.run)?])
+    tx.execute(sql, &[&show.id.as_str(), &stored_run(&changed.run)?])
         .await?;
     rewrite_departure(tx, &show.id, &document, now_ms).await
 }

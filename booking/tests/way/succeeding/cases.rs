@@ -255,3 +255,95 @@ async fn trips_whose_ids_differ_only_in_case_are_two_departures() {
         held(&app, visitor, show, SEAT).await.is(201);
     }
 }
+
+/// Orders what a visitor holds of a train.
+async fn ordered(app: &App, visitor: u16, hold: &Value) -> TestAnswer {
+    let who = app.visitor_of(EVERYDAY, visitor);
+    let path = format!("/v1/holds/{}/order", text(hold, "hold"));
+    let mut order = buyer();
+    order["travellers"] = json!([{"name": "Ben Weiss"}]);
+    app.ask(post(&path, &order).by(&who)).await
+}
+
+/// Returns what a ride in second class costs by the search.
+async fn price_found(app: &App) -> i64 {
+    app.clock.advance_ms(1_000);
+    let path = "/v1/rail/trips?from=aa&to=bb&date=2027-01-11";
+    let trips = app.ask(get(path)).await.is(200);
+    let price = &trips[0]["classes"][2]["price"]["amount"];
+    price.as_i64().expect("a price")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_fare_counts_for_new_baskets_and_leaves_baskets_and_orders_their_price() {
+    let trains = [train("t1", "RE 101", "09:00")];
+    let app = railway(&trains).await;
+    let order = sold(&app, 1, SOLD, SEAT).await;
+    let basket = held(&app, 2, SOLD, "3-1B").await.is(201);
+    for (visitor, cheaper) in [(3, 800), (4, 700)] {
+        let switched = replace_by(&app, &timetable_at(&trains, cheaper), none()).await;
+        let switched = switched.expect("nothing to decide");
+        let [changed] = &switched.decided[..] else {
+            panic!("{switched:?}");
+        };
+        let DepartureDecision::Changed(_, changed) = &changed.decision else {
+            panic!("{changed:?}");
+        };
+        assert!(changed.has_other_terms && !changed.has_other_times);
+        until("the search has the new price", async || {
+            (price_found(&app).await == cheaper).then_some(())
+        })
+        .await;
+        let total = |hold: &Value| hold["total"]["amount"].clone();
+        let seat = format!("3-{}C", cheaper / 100);
+        let new = held(&app, visitor, SOLD, &seat).await.is(201);
+        assert_eq!(total(&new), cheaper, "a new basket");
+    }
+    let paid = ordered(&app, 2, &basket).await.is(201);
+    assert_eq!(paid["total"]["amount"], PRICE, "the basket keeps its price");
+    assert_eq!(app.read(&order).await["total"]["amount"], PRICE);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn buyers_of_a_train_that_moved_over_a_quarter_of_an_hour_in_all_give_back_free() {
+    let app = railway(&[train("t1", "RE 101", "09:00")]).await;
+    let order = sold(&app, 1, SOLD, SEAT).await;
+    let at = |leaves| train("t1", "RE 101", leaves);
+    let moved = |switched: &SwitchedTimetable| switched.decided[0].moved.tickets;
+    let ten = replace(&app, &[at("09:10")], none()).await;
+    assert_eq!(moved(&ten.expect("it is the same")), 0);
+    finds(&app, &[only(SOLD, "09:10", SEATS - 1)]).await;
+    let record = app.read(&order).await;
+    assert_eq!(record["refund_offer"]["reason"], "refund_by_buyer");
+    assert_eq!(record["refund_offer"]["fee_pct"], 20);
+    assert_eq!(
+        record["journey_as_sold"]["from"]["at"],
+        "2027-01-11T09:00:00Z"
+    );
+
+    let twenty = replace(&app, &[at("09:20")], none()).await;
+    let twenty = twenty.expect("it is the same");
+    let sold = twenty.decided[0].moved;
+    assert_eq!((sold.tickets, sold.buyers, sold.paid), (1, 1, PRICE));
+    finds(&app, &[only(SOLD, "09:20", SEATS - 1)]).await;
+    let record = app.read(&order).await;
+    let offer = &record["refund_offer"];
+    assert_eq!(offer["reason"], "train_retimed", "{record:#}");
+    assert_eq!(
+        (&offer["fee_pct"], &offer["until"]),
+        (&json!(0), &json!("2027-01-11T09:20:00Z"))
+    );
+    // Whoever buys now buys the train as it is.
+    let later = self::sold(&app, 2, SOLD, "3-1B").await;
+    let record = app.read(&later).await;
+    assert_eq!(record["refund_offer"]["fee_pct"], 20);
+    assert_eq!(record["journey_as_sold"], Value::Null);
+
+    let path = format!("/v1/orders/{}/refund", text(&order, "order"));
+    let back = post(&path, &json!({}));
+    app.ask(back.by(&text(&order, "order_key"))).await.is(200);
+    let record = app.order_in(&order, "refunded").await;
+    assert_eq!(record["reason"], "train_retimed");
+    assert_eq!(record["refunds"][0]["amount"]["amount"], PRICE);
+    assert_eq!(record["refunds"][0]["fee"]["amount"], 0);
+}

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::harness::*;
 use crate::trains::bought;
 
-const SETTINGS: &str = "[terms]\ncurrency = \"EUR\"\nrefunds = [{ until_h = 1, fee_pct = 20 }]\n";
+const SETTINGS: &str = "[terms]\nrefunds = [{ until_h = 1, fee_pct = 20 }]\n";
 /// The day on which the tests travel.
 const DAY: &str = "2027-01-11";
 
@@ -43,8 +43,16 @@ fn train(trip: &str, number: &str, leaves: &str) -> Train {
     }
 }
 
+/// What a ride in second class costs in the feed, in minor units.
+const PRICE: i64 = 1_000;
+
 /// Makes a timetable in which these trains run every day on the line RE 1.
 fn timetable(trains: &[Train]) -> TimetableParts {
+    timetable_at(trains, PRICE)
+}
+
+/// Makes a timetable as [`timetable`] does, with this price for each ride in second class.
+fn timetable_at(trains: &[Train], price: i64) -> TimetableParts {
     let mut trips = "route_id,service_id,trip_id,trip_short_name\n".to_owned();
     let mut calls = "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n".to_owned();
     for train in trains {
@@ -76,6 +84,14 @@ fn timetable(trains: &[Train]) -> TimetableParts {
             "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date\n\
              s,1,1,1,1,1,1,1,20270101,20271231\n",
         ),
+        (
+            "fare_attributes.txt",
+            &format!(
+                "fare_id,price,currency_type,payment_method,transfers\nf,{}.{:02},EUR,1,0\n",
+                price / 100,
+                price % 100
+            ),
+        ),
         ("trips.txt", &trips),
         ("stop_times.txt", &calls),
     ] {
@@ -99,7 +115,16 @@ async fn replace(
     trains: &[Train],
     choices: DepartureChoices,
 ) -> Result<SwitchedTimetable, Vec<UndecidedDeparture>> {
-    match app.replace_timetable(&timetable(trains), choices).await {
+    replace_by(app, &timetable(trains), choices).await
+}
+
+/// Imports a timetable instead of the one on sale, with decisions about single departures.
+async fn replace_by(
+    app: &App,
+    parts: &TimetableParts,
+    choices: DepartureChoices,
+) -> Result<SwitchedTimetable, Vec<UndecidedDeparture>> {
+    match app.replace_timetable(parts, choices).await {
         Ok(switched) => Ok(switched),
         Err(TimetableImportError::Undecided(all)) => Err(all),
         Err(other) => panic!("{other}"),

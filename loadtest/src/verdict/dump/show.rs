@@ -25,12 +25,10 @@ pub struct DumpedShow {
     /// The category of each seat, as a position in `categories`.
     #[serde(default)]
     seat_categories: Vec<usize>,
-    /// The fares of a train's stretches. A train sells no other stretches.
-    #[serde(default)]
-    fares: Vec<DumpedFare>,
-    /// For each leg, when the train leaves the stop where the leg begins.
-    #[serde(default)]
-    departs_ms: Vec<Option<f64>>,
+    /// The fares and times of a train. Orders whose terms have fares of their own are judged by
+    /// those.
+    #[serde(flatten)]
+    rides: DumpedRides,
     /// Whether the show was cancelled or postponed; `None` if it takes place as planned.
     #[serde(default)]
     pub fate: Option<DumpedShowFate>,
@@ -46,6 +44,20 @@ pub struct DumpedShow {
 pub struct DumpedCategory {
     pub key: String,
     pub label: String,
+}
+
+/// The fares and times of a train.
+#[derive(Debug, Default, Deserialize)]
+struct DumpedRides {
+    /// The fares of its stretches. It sells no other stretches.
+    #[serde(default)]
+    fares: Vec<DumpedFare>,
+    /// For each leg, when the train leaves the stop where the leg begins.
+    #[serde(default)]
+    departs_ms: Vec<Option<f64>>,
+    /// For each leg, when the train arrives at the stop where the leg ends.
+    #[serde(default)]
+    arrives_ms: Vec<Option<f64>>,
 }
 
 /// The fare of a class of a train over a stretch.
@@ -88,6 +100,10 @@ pub struct DumpedTerms {
     /// The exchange rule; `None` if this version offers no exchange.
     #[serde(default)]
     pub exchange: Option<DumpedExchangeRule>,
+    /// The fares and times of a train, as this version sold it. Empty if the version is older than
+    /// such fields.
+    #[serde(flatten)]
+    rides: DumpedRides,
     /// The hash of all fields above, as the dump has it.
     #[serde(default)]
     digest: Option<String>,
@@ -149,7 +165,8 @@ impl DumpedTerms {
         let (show, version, at_ms) = (&self.show, self.version, self.at_ms);
         let (currency, starts_ms) = (&self.currency, self.starts_ms);
         let text = format!(
-            "{show}\n{version}\n{at_ms}\n{currency}\n{starts_ms}\n{prices}\n{rules}\n{exchange}"
+            "{show}\n{version}\n{at_ms}\n{currency}\n{starts_ms}\n{prices}\n{rules}\n{exchange}\n{}",
+            self.rides.lines()
         );
         *digest == hex::encode(Sha256::digest(text))
     }
@@ -195,14 +212,11 @@ impl DumpedShow {
     }
 
     /// Returns the price of a seat on these legs under some terms, or `None` if the seat has no
-    /// price for them. A train's prices are its fares, whatever the terms.
+    /// price for them. A train's prices are its fares.
     pub fn price(&self, terms: &DumpedTerms, seat: u32, legs: &Range<u16>) -> Option<i64> {
         let position = *self.seat_categories.get(seat as usize)?;
-        if !self.fares.is_empty() {
-            let mut fares = self.fares.iter();
-            let fare =
-                fares.find(|fare| fare.category == position && (fare.from..fare.to) == *legs);
-            return fare.map(|fare| fare.amount);
+        if self.is_train() {
+            return self.rides(terms).fare(position, legs);
         }
         let category = self.categories.get(position)?;
         let price = terms.prices.get(&category.key);
@@ -217,9 +231,51 @@ impl DumpedShow {
         versions.next().or(self.terms.values().next())
     }
 
-    /// Returns when a train leaves the stop where a leg begins. Returns `None` if the time is not
-    /// known or the show is no train.
-    pub fn departs_ms(&self, leg: u16) -> Option<f64> {
-        self.departs_ms.get(usize::from(leg)).copied().flatten()
+    fn is_train(&self) -> bool {
+        !self.rides.fares.is_empty() || !self.rides.departs_ms.is_empty()
+    }
+
+    /// Returns the fares and times of a train under some terms.
+    fn rides<'a>(&'a self, terms: &'a DumpedTerms) -> &'a DumpedRides {
+        if terms.rides.departs_ms.is_empty() {
+            &self.rides
+        } else {
+            &terms.rides
+        }
+    }
+
+    /// Returns when a train leaves the stop where a leg begins, under some terms. Returns `None` if
+    /// the time is not known or the show is no train.
+    pub fn departs_ms(&self, terms: &DumpedTerms, leg: u16) -> Option<f64> {
+        let times = &self.rides(terms).departs_ms;
+        times.get(usize::from(leg)).copied().flatten()
+    }
+
+    /// Returns when a train arrives at the stop where a leg ends, likewise.
+    pub fn arrives_ms(&self, terms: &DumpedTerms, leg: u16) -> Option<f64> {
+        let times = &self.rides(terms).arrives_ms;
+        times.get(usize::from(leg)).copied().flatten()
+    }
+}
+
+impl DumpedRides {
+    fn fare(&self, category: usize, legs: &Range<u16>) -> Option<i64> {
+        let is_it =
+            |fare: &&DumpedFare| (fare.category, fare.from..fare.to) == (category, legs.clone());
+        self.fares.iter().find(is_it).map(|fare| fare.amount)
+    }
+
+    /// Returns these fields as lines of the hash over a version of terms.
+    fn lines(&self) -> String {
+        let fares = self.fares.iter().map(|fare| {
+            let (category, amount) = (fare.category, fare.amount);
+            format!("{category}:{}:{}={amount};", fare.from, fare.to)
+        });
+        let times = |times: &[Option<f64>]| -> String {
+            let text = |ms: &Option<f64>| ms.map_or_else(String::new, |ms| ms.to_string()) + ";";
+            times.iter().map(text).collect()
+        };
+        let (departs, arrives) = (times(&self.departs_ms), times(&self.arrives_ms));
+        format!("{}\n{departs}\n{arrives}", fares.collect::<String>())
     }
 }

@@ -62,6 +62,19 @@ fn add_cheaper_exchange(run: &mut SelfTestRun, back: i64) {
     run.row("payment", "order", "order_1")["refunded"] = json!(back);
 }
 
+/// Makes the show a train that was moved after it was sold. Its ticket is given back without a fee.
+fn was_moved(run: &mut SelfTestRun, minutes: u32) {
+    run.becomes_a_train();
+    set_kept_fee(run, 0);
+    run.row("refund", "order", "order_0")["reason"] = json!("train_retimed");
+    let moved_ms = STARTS_MS + f64::from(minutes) * 60_000.0;
+    let fares = run.row("show", "show", "night")["fares"].clone();
+    let times = |departs_ms: f64| json!([departs_ms, STARTS_MS + 3_600_000.0]);
+    let sold = terms(run);
+    (sold["fares"], sold["departs_ms"]) = (fares, times(STARTS_MS));
+    add_later_terms(run, "departs_ms", times(moved_ms));
+}
+
 /// Adds an exchange for a ticket that costs 30 more. The ledger waives the 30, and `provider` is
 /// the provider of the new payment.
 fn add_waived_difference(run: &mut SelfTestRun, provider: &str) {
@@ -220,6 +233,24 @@ plants! {
         one_back(run);
         run.becomes_a_train();
         run.row("show", "show", "night")["departs_ms"] = json!([at(88.0) + 47.0 * 3_600_000.0, STARTS_MS]);
+    };
+    Prices "a refund had no fee because its train was moved, and it had moved by 15 minutes only" |run| {
+        one_back(run);
+        was_moved(run, 15);
+    };
+    Nothing "odd, but right: a ticket was refunded without a fee because its train was moved by 16 minutes" |run| {
+        one_back(run);
+        was_moved(run, 16);
+    };
+    Prices "a train's ticket was sold at the fare of later terms" |run| {
+        run.becomes_a_train();
+        let mut fares = run.row("show", "show", "night")["fares"].clone();
+        for fare in fares.as_array_mut().expect("fares") {
+            fare["amount"] = json!(fare["amount"].as_i64().expect("an amount") + 1);
+        }
+        let terms = terms(run);
+        terms["fares"] = fares;
+        terms["departs_ms"] = json!([STARTS_MS, STARTS_MS + 3_600_000.0]);
     };
     Prices "a postponed show's ticket was refunded after the deadline for refunds without a fee" |run| {
         one_back(run);

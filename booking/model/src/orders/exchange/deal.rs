@@ -68,12 +68,12 @@ pub fn rules(
 }
 
 /// Returns how many per cent of the difference are not refunded if the new seats are cheaper.
-fn kept_pct(rule: &ExchangeRule, terms: &OrderTerms, begins_ms: i64, now_ms: i64) -> u32 {
+fn kept_pct(rule: &ExchangeRule, terms: &OrderTerms, items: &[OrderItem], now_ms: i64) -> u32 {
     match rule.cheaper {
         CheaperSeatsRule::Refund => 0,
         CheaperSeatsRule::Keep => 100,
         CheaperSeatsRule::RefundRule => {
-            in_force(terms, begins_ms, now_ms).map_or(100, |refund| refund.fee_pct)
+            in_force(terms, items, now_ms).map_or(100, |refund| refund.fee_pct)
         }
     }
 }
@@ -104,7 +104,7 @@ pub fn exchange_quote(
     let offers = rules.iter().map(|rule| ExchangeQuote {
         until_ms: until_ms(begins_ms, rule.until_h),
         fee: rule.fee,
-        kept_pct: kept_pct(rule, terms, begins_ms, now_ms),
+        kept_pct: kept_pct(rule, terms, items, now_ms),
     });
     let best = offers.min_by_key(|offer| (offer.fee, offer.kept_pct));
     best.ok_or(ExchangeRuleError::NotOffered)
@@ -131,11 +131,10 @@ pub fn exchange_cost(
     now_ms: i64,
 ) -> Result<ExchangeCost, ExchangeRuleError> {
     let rules = rules(terms, &order.items, now_ms)?;
-    let begins_ms = terms.begins_ms(&order.items);
     let credit = credit(order);
     let cheaper = (credit - price).max(0);
     let net = |rule: &ExchangeRule| {
-        let kept_pct = kept_pct(rule, terms, begins_ms, now_ms);
+        let kept_pct = kept_pct(rule, terms, &order.items, now_ms);
         let kept = fee_of_price(order.currency.with_amount(cheaper), kept_pct);
         (price - credit).max(0) + rule.fee - (cheaper - kept)
     };

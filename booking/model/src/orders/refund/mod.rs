@@ -19,16 +19,19 @@ pub enum RefundReason {
     ShowCancelled,
     /// The show was postponed, and the buyer cannot come.
     ShowPostponed,
+    /// The train leaves or arrives at other times than it was sold with, and the buyer cannot come.
+    TrainRetimed,
     /// The seats were exchanged for cheaper ones. The order itself loses no tickets.
     ExchangeDifference,
 }
 
 impl RefundReason {
     /// All reasons.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::ByBuyer,
         Self::ShowCancelled,
         Self::ShowPostponed,
+        Self::TrainRetimed,
         Self::ExchangeDifference,
     ];
 
@@ -39,6 +42,7 @@ impl RefundReason {
             Self::ByBuyer => "refund_by_buyer",
             Self::ShowCancelled => "show_cancelled",
             Self::ShowPostponed => "show_postponed",
+            Self::TrainRetimed => "train_retimed",
             Self::ExchangeDifference => "exchange_difference",
         }
     }
@@ -252,7 +256,7 @@ pub fn plan_refund(
         return Ok(None);
     }
     input.check_unscanned(&going)?;
-    let rule = in_force(terms, terms.begins_ms(&order.items), now_ms)?;
+    let rule = in_force(terms, &order.items, now_ms)?;
     let sums = rule.split_price(order, &going);
     let event = if staying.is_empty() {
         OrderEvent::RefundedAll(rule.reason)

@@ -81,16 +81,16 @@ pub fn until_ms(begins_ms: i64, until_h: u32) -> i64 {
     begins_ms - i64::from(until_h) * HOUR_MS
 }
 
-/// Returns the rule in force at `now_ms` for seats whose show or journey begins at `begins_ms`.
-/// There is no fee if the show was cancelled, or if it was postponed and its time for free refunds
-/// has not ended. Otherwise, the rules that the order was made under and the show's present rules
+/// Returns the rule in force at `now_ms` for some seats of an order. There is no fee if the show was
+/// cancelled, or if it was postponed and its time for free refunds has not ended, or before a train
+/// leaves that was moved too far ([`OrderTerms::is_moved`]). Otherwise, the rules that the order was made under and the show's present rules
 /// are compared. Of those that have not ended, the rule with the lowest fee is in force.
 ///
 /// # Errors
 /// [`RefundRuleError`] if no rule is in force.
 pub fn in_force(
     terms: &OrderTerms,
-    begins_ms: i64,
+    items: &[OrderItem],
     now_ms: i64,
 ) -> Result<RefundRuleInForce, RefundRuleError> {
     match terms.fate {
@@ -109,6 +109,14 @@ pub fn in_force(
             });
         }
         _ => {}
+    }
+    let begins_ms = terms.begins_ms(items);
+    if now_ms <= begins_ms && terms.is_moved(items) {
+        return Ok(RefundRuleInForce {
+            fee_pct: 0,
+            until_ms: Some(begins_ms),
+            reason: RefundReason::TrainRetimed,
+        });
     }
     let rules = || terms.original.refunds.iter().chain(&terms.present.refunds);
     let until_ms = |rule: &RefundRule| until_ms(begins_ms, rule.until_h);

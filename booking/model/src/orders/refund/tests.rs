@@ -1,5 +1,10 @@
 //! Refund rules and plans, tested without a ledger.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use jiff::Timestamp;
 use proptest::prelude::*;
 
 use super::rules::RefundRuleInForce;
@@ -8,6 +13,7 @@ use crate::holds::HeldSeat;
 use crate::ids::{HoldId, PaymentId};
 use crate::money::Currency;
 use crate::orders::Buyer;
+use crate::runs::{StationCall, TrainFares, TrainRun};
 use crate::shows::fate::ShowFate;
 use crate::shows::terms::SaleTerms;
 
@@ -96,7 +102,7 @@ fn check_rule(
     now_ms: i64,
     expected: Result<(u32, i64), RefundRuleError>,
 ) {
-    let found = in_force(&order_terms(rules), START_MS, now_ms);
+    let found = in_force(&order_terms(rules), &[], now_ms);
     let found = found.map(|rule| (rule.fee_pct, rule.until_ms.expect("the rule ends")));
     assert_eq!(found, expected);
 }
@@ -125,13 +131,74 @@ fn a_cancelled_or_postponed_show_keeps_no_fee() {
             fate: Some(fate),
             ..order_terms(&serde_json::json!([{"until_h": 48, "fee_pct": 10}]))
         };
-        in_force(&rules, START_MS, now_ms).map(|rule| rule.fee_pct)
+        in_force(&rules, &[], now_ms).map(|rule| rule.fee_pct)
     };
     assert_eq!(free(ShowFate::Cancelled, START_MS + 1), Ok(0));
     let postponed = ShowFate::Postponed {
         refunds_until_ms: 5,
     };
     assert_eq!((free(postponed, 5), free(postponed, 6)), (Ok(0), Ok(10)));
+}
+
+/// Returns a train from A over B to C, with the minutes by which it leaves A late and arrives at C
+/// late.
+fn run(stations: &[&str], late_min: i64, arrives_late_min: i64) -> Arc<TrainRun> {
+    let calls = stations.iter().map(|station| {
+        let (at_ms, late_min) = match *station {
+            "A" => (START_MS, late_min),
+            "C" => (START_MS + 4 * HOUR_MS, arrives_late_min),
+            _ => (START_MS + 2 * HOUR_MS, 0),
+        };
+        let at = Timestamp::from_millisecond(at_ms + late_min * 60_000).expect("a moment");
+        StationCall {
+            station: (*station).to_owned(),
+            name: String::new(),
+            arrives: Some(at),
+            departs: Some(at),
+            at_m: 0,
+            no_boarding: false,
+            no_alighting: false,
+        }
+    });
+    Arc::new(TrainRun {
+        train: "G1".to_owned(),
+        date: jiff::civil::date(2027, 6, 2),
+        time_zone: None,
+        calls: calls.collect(),
+        fares: Arc::new(TrainFares::Table(BTreeMap::new())),
+    })
+}
+
+#[test]
+fn a_train_moved_by_more_than_a_quarter_of_an_hour_keeps_no_fee_until_it_leaves() {
+    let rules = serde_json::json!([{"until_h": 1, "fee_pct": 20}]);
+    let sold = run(&["A", "B", "C"], 0, 0);
+    let found = |now: &Arc<TrainRun>, legs: Range<u16>, at_ms| {
+        let mut terms = order_terms(&rules);
+        terms.original.run = Some(Arc::clone(&sold));
+        terms.original.starts_at = sold.calls[0].departs.expect("it leaves");
+        terms.present.run = Some(Arc::clone(now));
+        terms.present.starts_at = now.calls[0].departs.expect("it leaves");
+        terms.run = Some(Arc::clone(now));
+        let mut items = order(OrderState::Ticketed, &[1_000]).0.items;
+        items[0].held.legs = legs;
+        in_force(&terms, &items, at_ms).map(|rule| (rule.fee_pct, rule.reason))
+    };
+    let by_rule = Ok((20, RefundReason::ByBuyer));
+    let free = Ok((0, RefundReason::TrainRetimed));
+    let three = |late, arrives_late| run(&["A", "B", "C"], late, arrives_late);
+    assert_eq!(found(&three(15, -15), 0..2, 0), by_rule);
+    assert_eq!(found(&three(16, 0), 0..2, 0), free);
+    assert_eq!(found(&three(-16, 0), 0..1, 0), free);
+    assert_eq!(found(&three(0, 16), 0..2, 0), free);
+    assert_eq!(found(&three(16, 0), 1..2, 0), by_rule, "they get on at B");
+    assert_eq!(found(&three(0, 16), 0..1, 0), by_rule, "they get off at B");
+    let leaves_ms = START_MS + 16 * 60_000;
+    assert_eq!(found(&three(16, 0), 0..2, leaves_ms), free);
+    assert!(found(&three(16, 0), 0..2, leaves_ms + 1).is_err());
+    // The train has lost its stop B, so its legs have other numbers.
+    assert_eq!(found(&run(&["A", "C"], 0, 0), 0..1, 0), by_rule);
+    assert_eq!(found(&run(&["A", "C"], 0, 20), 0..1, 0), free);
 }
 
 #[test]
@@ -193,7 +260,7 @@ fn rules_that_a_show_removes_later_still_apply_to_earlier_orders() {
         original: terms(&original),
         ..order_terms(&present)
     };
-    let fee = |known: &OrderTerms| in_force(known, START_MS, 0).map(|rule| rule.fee_pct);
+    let fee = |known: &OrderTerms| in_force(known, &[], 0).map(|rule| rule.fee_pct);
     assert_eq!(fee(&known(rules(), none())), Ok(10));
     assert_eq!(
         fee(&known(none(), rules())),

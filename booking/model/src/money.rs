@@ -28,6 +28,10 @@ impl Currency {
     /// The euro.
     pub const EUR: Self = Self(*b"EUR");
 
+    /// The code of ISO 4217 for no currency. A timetable has it in which nothing is sold, so that
+    /// no price can ever be in it.
+    pub const NONE: Self = Self(*b"XXX");
+
     /// Reads a code of three capital letters.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {

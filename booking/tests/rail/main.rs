@@ -13,6 +13,7 @@ mod flags;
 mod gtfs;
 mod journeys;
 mod left_out;
+mod no_currency;
 mod order;
 mod service_days;
 mod stations;

@@ -28,6 +28,7 @@ mod retries;
 mod scanning;
 mod selling;
 mod show_list;
+mod small_feed;
 mod storm;
 mod succeeding;
 mod terms;
@@ -35,6 +36,7 @@ mod ticket_codes;
 #[path = "../../examples/legs/train.rs"]
 mod train;
 mod trains;
+mod unpriced;
 mod waiting;
 mod waiting_for_trains;
 mod walk_ins;

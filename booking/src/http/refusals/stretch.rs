@@ -96,6 +96,13 @@ fn sales_ended(title: &str, since: &Timestamp, undone: &str) -> Problem {
 }
 
 fn no_such_class(field: &str, shown: Option<&str>, sold: &[String], undone: &str) -> Problem {
+    if sold.is_empty() {
+        let message = format!(
+            "{field}: no seat of this train is sold over this stretch. {undone} Choose another \
+             train, or other stations."
+        );
+        return Problem::invalid_field(field, message);
+    }
     let advice = shown.map_or_else(
         || "say which class".to_owned(),
         |shown| format!("\"{shown}\" is not sold"),

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use fairgate_model::counted::counted;
+use fairgate_model::money::Currency;
 use fairgate_model::timetables::settings::RailFile;
 use fairgate_model::timetables::{
     DAY_S, ServiceCalendar, Station, Tariff, Timetable, TimetableParts, Trip,
@@ -214,9 +215,10 @@ impl TimetableDraft {
         }
     }
 
-    /// Returns the parts of the timetable, with all trips priced by distance. If there are faults,
-    /// or if nobody gave the currency, returns the faults instead. `notes` are the notes so far: if
-    /// no trip is left, they say why.
+    /// Returns the parts of the timetable, with all trips priced by distance. If nobody gave the
+    /// currency, the timetable has [`Currency::NONE`]. If there are faults, or if the `--rail` file
+    /// has fares and nobody gave their currency, returns the faults instead. `notes` are the notes
+    /// so far: if no trip is left, they say why.
     pub fn into_parts(
         mut self,
         timezone: &str,
@@ -229,18 +231,14 @@ impl TimetableDraft {
             let told = std::iter::once(nothing).chain(notes.iter().map(String::as_str));
             faults.add("", 0, "no_trips", told.collect::<Vec<_>>().join("; "));
         }
-        if rail.terms.currency.is_none() {
-            faults.add(
-                "",
-                0,
-                "missing_currency",
-                "nobody gave the currency: the feed has no fares; write currency = \"EUR\", or \
-                 another code of ISO 4217, under [terms] in a file, and name the file with --rail",
-            );
+        if rail.terms.currency.is_none() && !rail.fare.is_empty() {
+            let message = "the --rail file has fares, and nobody gave their currency; write \
+                           currency = \"EUR\", or another code of ISO 4217, under [terms] in it";
+            faults.add("", 0, "missing_currency", message);
         }
-        let (Some(currency), true) = (rail.terms.currency, faults.is_empty()) else {
+        if !faults.is_empty() {
             return Err(faults.into_vec());
-        };
+        }
         for (trip, details) in self.trips.iter_mut().zip(&self.details) {
             let of_kind = |kinds: &[String]| kinds.iter().any(|kind| details.kinds.contains(kind));
             let named = rail.stock.iter().position(|stock| of_kind(&stock.kinds));
@@ -250,7 +248,7 @@ impl TimetableDraft {
         }
         Ok(TimetableParts {
             timezone: timezone.to_owned(),
-            currency,
+            currency: rail.terms.currency.unwrap_or(Currency::NONE),
             terms: rail.terms.clone(),
             classes: rail.class.clone(),
             stocks: rail.stock.clone(),

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use fairgate_model::money::Currency;
 use fairgate_model::payments::limits::{PaymentLimits, PaymentSumError};
 use fairgate_model::timetables::{Tariff, TimetableParts};
 
@@ -17,6 +18,7 @@ struct StationFare {
 /// Checks that no fare of a timetable is larger than the largest sum of a payment, and that every
 /// fare is a multiple of the provider's step. A fare below the smallest sum is allowed, because the
 /// fares of several seats together may reach that sum. The same holds for the fee of an exchange.
+/// A timetable without a currency sells nothing, so nobody pays anything of it.
 ///
 /// # Errors
 /// Returns one fault for each class of a tariff that has fares outside these limits. The fault
@@ -25,7 +27,7 @@ pub fn check_fares_payable(
     parts: &TimetableParts,
     limits: PaymentLimits,
 ) -> Result<(), Vec<RailFeedFault>> {
-    if limits == PaymentLimits::NONE {
+    if limits == PaymentLimits::NONE || parts.currency == Currency::NONE {
         return Ok(());
     }
     let mut faults = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use fairgate_model::money::AMOUNT_MAX;
+use fairgate_model::money::{AMOUNT_MAX, Currency};
 use fairgate_model::timetables::{Tariff, TimetableParts};
 
 use super::chosen::FareChoice;
@@ -10,6 +10,11 @@ use super::distance::distance_tariff;
 use super::unsold::UnsoldRides;
 use super::zone_rules::ZonesPassed;
 use super::{FareRide, FeedFares};
+
+/// The note of an import where no price can be known.
+const NO_CURRENCY: &str = "the feed has no fares, and nobody gave a currency: nothing of this \
+    timetable is sold; to price all trains by distance, write currency = \"EUR\", or another code \
+    of ISO 4217, under [terms] in a file, and name the file with --rail";
 
 /// The price of each stretch between two stations, in minor units. `None` if the stretch has no
 /// fare.
@@ -31,16 +36,20 @@ type PriceGroup = (StretchPrices, Vec<usize>);
 
 impl FeedFares {
     /// Gives the trips their prices, if the feed has files of fares. Stretches without a fare are
-    /// not sold. The trips of a feed without fares stay priced by distance. Returns notes for the
-    /// person who imports the feed. They say what is not sold or priced by distance, and where
-    /// there was more than one fare. `trip_routes` has the route of each trip, and `routes` has the
-    /// id of each route.
+    /// not sold. The trips of a feed without such files stay priced by distance, or are not sold if
+    /// nobody gave a currency. Returns notes for the person who imports the feed. They say what is
+    /// not sold or priced by distance, and where there was more than one fare. `trip_routes` has
+    /// the route of each trip, and `routes` has the id of each route.
     pub fn price_trips(
         &self,
         parts: &mut TimetableParts,
         trip_routes: &[u32],
         routes: &[String],
     ) -> Vec<String> {
+        if !self.has_files && parts.currency == Currency::NONE {
+            parts.tariffs = vec![Tariff::Table(Vec::new())];
+            return vec![NO_CURRENCY.to_owned()];
+        }
         if !self.has_files {
             return vec![format!(
                 "the feed has no fares: all trains are priced by distance, {}",

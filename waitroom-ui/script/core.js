@@ -91,12 +91,14 @@ export function shownZone(zone) {
   }
 }
 
-/** Writes a time with the place of its time zone: "8:00 PM (Berlin time)". */
-export function withZone(time, zone) {
-  const place = zone?.split("/").pop().replaceAll("_", " ");
-  const name = zone === "UTC" ? zone : zone ? t("common.zone", { place }) : t("common.own_zone");
-  return t("common.zoned", { time, zone: name });
+/** Names a time zone for people: "Berlin time". Without a zone, it is the reader's own. */
+export function zoneName(zone) {
+  if (!zone) return t("common.own_zone");
+  return zone === "UTC" ? zone : t("common.zone", { place: zone.split("/").pop().replaceAll("_", " ") });
 }
+
+/** Writes a time with the place of its time zone: "8:00 PM (Berlin time)". */
+export const withZone = (time, zone) => t("common.zoned", { time, zone: zoneName(zone) });
 
 /**
  * Formats an RFC 3339 time for people, and names its time zone. The zone is `zone`, or else the

@@ -1,18 +1,23 @@
-// Describes a stretch of a train's run in words, in the timetable's time zone if it is known.
+// Describes a stretch of a train's run in words, by the clocks of its stations if their time zones
+// are known.
 
-import { shownZone, t, withZone } from "./core.js";
+import { shownZone, t, withZone, zoneName } from "./core.js";
 
 const locale = navigator.languages?.find((one) => one.toLowerCase().startsWith(document.documentElement.lang || "en")) ?? "en";
 
 /**
- * Formats the times of a journey `{from: {at}, to: {at}, time_zone}` as "10 January 2027, 08:00 –
- * 12:30 (Riverton time)".
+ * Formats the times of a journey `{from: {at, time_zone}, to: {at, time_zone}, time_zone}` as
+ * "10 January 2027, 08:00 – 12:30 (Riverton time)". If its ends are in two time zones, each time
+ * says its own: "10 January 2027, 08:00 London time – 10:10 Paris time".
  */
 export function journeyTimes({ from, to, time_zone: zone }) {
-  const timeZone = shownZone(zone);
-  const part = (at, options) => (at ? new Intl.DateTimeFormat(locale, { ...options, timeZone }).format(new Date(at)) : "–");
-  const time = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }; // Timetables use 24 hours.
-  return withZone(t("common.journey_times", { date: part(from.at, { dateStyle: "long" }), departs: part(from.at, time), arrives: part(to.at, time) }), timeZone);
+  const part = (at, timeZone, options) => (at ? new Intl.DateTimeFormat(locale, { ...options, timeZone }).format(new Date(at)) : "–");
+  const clock = (at, timeZone) => part(at, timeZone, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }); // Timetables use 24 hours.
+  const [leaves, arrives] = [from, to].map((end) => shownZone(end.time_zone ?? zone));
+  const apart = leaves !== arrives;
+  const end = (at, timeZone) => (apart ? t("common.clock", { time: clock(at, timeZone), zone: zoneName(timeZone) }) : clock(at, timeZone));
+  const times = t("common.journey_times", { date: part(from.at, leaves, { dateStyle: "long" }), departs: end(from.at, leaves), arrives: end(to.at, arrives) });
+  return apart ? times : withZone(times, leaves);
 }
 
 /**

@@ -24,7 +24,7 @@ export async function renderExchange(order) {
   const offer = order.exchange_offer;
   const may = Boolean(offer);
   show($("exchange-box"), may);
-  if (may) tellTerms(offer, order.time_zone);
+  if (may) tellTerms(offer, order.journey?.from.time_zone ?? order.time_zone);
   show($("exchange-trains"), Boolean(order.journey));
   show($("exchange-shows"), !order.journey);
   if (!may || filled === order.order) return;
@@ -79,7 +79,7 @@ export async function findTrains(order) {
 }
 
 function choice(trip, { class: name, label, price }) {
-  const words = t("order.exchange.train", { train: trip.train, time: journeyTimes({ from: { at: trip.departs }, to: { at: trip.arrives }, time_zone: trip.time_zone }), class: label, price: money(price) });
+  const words = t("order.exchange.train", { train: trip.train, time: journeyTimes({ from: { at: trip.departs, time_zone: trip.from_time_zone }, to: { at: trip.arrives, time_zone: trip.to_time_zone }, time_zone: trip.time_zone }), class: label, price: money(price) });
   return make("option", { value: JSON.stringify({ show: trip.show, class: name, departs: trip.departs }), text: words });
 }
 

@@ -26,7 +26,7 @@ export function renderRefund(order) {
   if (offer.reason === "train_retimed" && sold) put("refund-lead", t("order.refund.lead_retimed", { sold: journeyTimes(sold) }));
   else put("refund-lead", t(`order.refund.${lead}`, { pct: offer.fee_pct }));
   show($("refund-until"), Boolean(offer.until));
-  if (offer.until) put("refund-until", t("order.refund.until", { time: when(offer.until, order.journey?.time_zone ?? order.time_zone) }));
+  if (offer.until) put("refund-until", t("order.refund.until", { time: when(offer.until, order.journey?.from.time_zone ?? order.time_zone) }));
   const drawn = JSON.stringify(offer);
   if (drawn !== offered) {
     offered = drawn;

@@ -66,7 +66,7 @@ function take(next) {
   const isFirst = order === null;
   order = next;
   skewMs = skewOf(order.server_time);
-  useVenueZone(order.time_zone ?? order.journey?.time_zone);
+  useVenueZone(order.journey?.from.time_zone ?? order.time_zone);
   const hasMoved = renderState() && !isFirst;
   const isPlain = !order.reason || USUAL.includes(order.reason);
   show($("state-reason"), !isPlain);

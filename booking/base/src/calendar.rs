@@ -25,9 +25,12 @@ pub struct CalendarEvent<'a> {
     /// When it ends.
     pub ends_at: Timestamp,
     /// The IANA name of a time zone. The event's beginning is written in this zone's time, or in
-    /// UTC if the name is missing or unknown. The end is always written in UTC, because the zone's
-    /// clocks may change between beginning and end.
+    /// UTC if the name is missing or unknown.
     pub time_zone: Option<&'a str>,
+    /// The IANA name of the time zone where the event ends, if it is known. The end is written in
+    /// this zone's time if it is another zone than that of the beginning, and otherwise in UTC,
+    /// because the zone's clocks may change between beginning and end.
+    pub end_time_zone: Option<&'a str>,
 }
 
 /// Returns the text of a calendar with these events.
@@ -41,11 +44,11 @@ pub fn write_calendar(events: &[CalendarEvent<'_>]) -> String {
     ];
     let mut described = Vec::new();
     for event in events {
-        if let Some((zone, local_start)) = event.local_start()
-            && !described.contains(&zone)
-        {
-            lines.extend(time_zone(zone, &local_start));
-            described.push(zone);
+        for (zone, local_time) in event.local_start().into_iter().chain(event.local_end()) {
+            if !described.contains(&zone) {
+                lines.extend(time_zone(zone, &local_time));
+                described.push(zone);
+            }
         }
     }
     lines.extend(events.iter().flat_map(CalendarEvent::lines));
@@ -61,24 +64,31 @@ impl CalendarEvent<'_> {
         Some((zone, local_start))
     }
 
+    /// Returns the zone and the event's end in the zone's time, if the zone is known and is another
+    /// one than that of the beginning.
+    fn local_end(&self) -> Option<(&str, Zoned)> {
+        let zone = self
+            .end_time_zone
+            .filter(|zone| self.time_zone != Some(*zone))?;
+        let local_end = self.ends_at.in_tz(zone).ok()?;
+        Some((zone, local_end))
+    }
+
     fn lines(&self) -> Vec<String> {
         let text = |name: &str, value: &str| folded_line(&format!("{name}:{}", escaped(value)));
-        let starts_at = match self.local_start() {
-            Some((zone, local_start)) => {
-                format!(
-                    "DTSTART;TZID={zone}:{}",
-                    local_start.strftime("%Y%m%dT%H%M%S")
-                )
+        let moment = |name: &str, at: Timestamp, local: Option<(&str, Zoned)>| match local {
+            Some((zone, local)) => {
+                format!("{name};TZID={zone}:{}", local.strftime("%Y%m%dT%H%M%S"))
             }
-            None => format!("DTSTART:{}", utc_stamp(self.starts_at)),
+            None => format!("{name}:{}", utc_stamp(at)),
         };
         let unless_empty = |name, value: &str| (!value.is_empty()).then(|| text(name, value));
         [
             Some("BEGIN:VEVENT".to_owned()),
             unless_empty("DESCRIPTION", self.description),
-            Some(format!("DTEND:{}", utc_stamp(self.ends_at))),
+            Some(moment("DTEND", self.ends_at, self.local_end())),
             Some(format!("DTSTAMP:{}", utc_stamp(self.issued_at))),
-            Some(starts_at),
+            Some(moment("DTSTART", self.starts_at, self.local_start())),
             unless_empty("LOCATION", self.location),
             Some(format!("SEQUENCE:{}", self.sequence)),
             Some(text("SUMMARY", self.summary)),
@@ -95,11 +105,11 @@ fn utc_stamp(at: Timestamp) -> String {
     at.strftime("%Y%m%dT%H%M%SZ").to_string()
 }
 
-/// Describes a time zone as it is at `local_start`. A calendar must describe each zone that it
+/// Describes a time zone as it is at `local_time`. A calendar must describe each zone that it
 /// names. The description leaves out the rules before and after the event, because most calendar
 /// programs know the zone by its name.
-fn time_zone(zone: &str, local_start: &Zoned) -> [String; 8] {
-    let offset = local_start.strftime("%z");
+fn time_zone(zone: &str, local_time: &Zoned) -> [String; 8] {
+    let offset = local_time.strftime("%z");
     [
         "BEGIN:VTIMEZONE".to_owned(),
         format!("TZID:{zone}"),
@@ -166,6 +176,7 @@ mod tests {
             starts_at: at("2027-01-10T19:00:00Z"),
             ends_at: at("2027-01-10T22:00:00Z"),
             time_zone,
+            end_time_zone: time_zone,
         }
     }
 
@@ -188,6 +199,24 @@ mod tests {
             "DTSTART;TZID=Asia/Kolkata:20270111T003000",
             "DTEND:20270110T220000Z",
             "DTSTAMP:20270101T090000Z",
+        ] {
+            assert!(calendar.contains(&format!("\r\n{line}\r\n")), "{calendar}");
+        }
+    }
+
+    #[test]
+    fn an_event_that_ends_in_another_zone_ends_by_the_clocks_there() {
+        let calendar = write_calendar(&[CalendarEvent {
+            end_time_zone: Some("Europe/Paris"),
+            ..event(Some("Europe/London"))
+        }]);
+        for line in [
+            "TZID:Europe/London",
+            "TZOFFSETTO:+0000",
+            "TZID:Europe/Paris",
+            "TZOFFSETTO:+0100",
+            "DTSTART;TZID=Europe/London:20270110T190000",
+            "DTEND;TZID=Europe/Paris:20270110T230000",
         ] {
             assert!(calendar.contains(&format!("\r\n{line}\r\n")), "{calendar}");
         }

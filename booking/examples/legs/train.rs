@@ -56,6 +56,7 @@ impl Daily {
         let call = |stop: u16| StationCall {
             station: code(stop),
             name: format!("Stop {stop}"),
+            time_zone: None,
             arrives: at(stop, -5).filter(|_| stop > 0),
             departs: at(stop, 0).filter(|_| stop < last),
             at_m: u64::from(stop) * LEG_M,

@@ -20,8 +20,8 @@ pub struct TrainRun {
     pub train: String,
     /// The day in the timetable's time zone on which the train leaves its first station.
     pub date: Date,
-    /// The IANA name of that time zone, in which the run's times are shown. `None` if the run was
-    /// stored before runs had a zone.
+    /// The IANA name of that time zone, in which the run's times are shown, but for stations with
+    /// a zone of their own. `None` if the run was stored before runs had a zone.
     pub time_zone: Option<String>,
     /// Its stops in order, at least two.
     pub calls: Vec<StationCall>,
@@ -36,6 +36,9 @@ pub struct StationCall {
     pub station: String,
     /// The station's name.
     pub name: String,
+    /// The IANA name of the zone in which the station's clocks run. `None` if that is the zone of
+    /// the run.
+    pub time_zone: Option<String>,
     /// When the train arrives. `None` at the first call.
     pub arrives: Option<Timestamp>,
     /// When the train leaves. `None` at the last call.
@@ -142,6 +145,13 @@ impl TrainRun {
         call.arrives.or(call.departs)
     }
 
+    /// Returns the IANA name of the zone in which the clocks run at a call. Returns `None` if it is
+    /// not known.
+    #[must_use]
+    pub fn zone_at<'a>(&'a self, call: &'a StationCall) -> Option<&'a str> {
+        call.time_zone.as_deref().or(self.time_zone.as_deref())
+    }
+
     /// Returns when the train leaves the station where the legs begin. If the timetable has no
     /// departure there, returns when the train arrives. Returns `None` if the timetable has
     /// neither.
@@ -220,6 +230,7 @@ mod tests {
             .map(|(station, at)| StationCall {
                 station: (*station).to_owned(),
                 name: station.to_lowercase(),
+                time_zone: None,
                 arrives: None,
                 departs: None,
                 at_m: u64::from(at) * 10_500,

@@ -1,6 +1,6 @@
 //! Where the venues are, for pages, tickets and calendars. Promoters describe venues together with
-//! their plans, and a cinema programme describes its halls. For trains, only the timetable's time
-//! zone is known.
+//! their plans, and a cinema programme describes its halls. For trains, only the time zone of
+//! their first station is known.
 
 use std::collections::HashMap;
 
@@ -30,9 +30,11 @@ impl Catalogue {
     #[must_use]
     pub fn place_of(&self, show: &Show) -> VenueLocation {
         if let Some(run) = &show.run {
-            // A train's venue is its kind of carriages, which has no location.
+            // A train's venue is its kind of carriages, which has no location. It begins at its
+            // first station.
+            let first = run.calls.first().and_then(|call| run.zone_at(call));
             return VenueLocation {
-                time_zone: run.time_zone.clone(),
+                time_zone: first.map(ToOwned::to_owned),
                 ..VenueLocation::default()
             };
         }

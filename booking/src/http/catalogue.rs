@@ -11,7 +11,7 @@ use fairgate_base::http::{PathParams, Problem, QueryParams};
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::money::Money;
 use fairgate_model::plans::seatmap::PACKED_MEDIA_TYPE;
-use fairgate_model::runs::StationCall;
+use fairgate_model::runs::TrainRun;
 use fairgate_model::search_text::SearchText;
 use fairgate_model::shows::Show;
 use fairgate_model::shows::document::ShowState;
@@ -121,12 +121,27 @@ pub struct StopView {
     /// The station's code, as holds name it.
     station: String,
     name: String,
+    /// The IANA name of the zone in which the station's clocks run. Null if it is not known.
+    time_zone: Option<String>,
     /// Null at the first stop.
     #[schema(value_type = Option<String>)]
     arrives: Option<Timestamp>,
     /// Null at the last stop.
     #[schema(value_type = Option<String>)]
     departs: Option<Timestamp>,
+}
+
+impl StopView {
+    fn of_run(run: &TrainRun) -> Vec<Self> {
+        let stops = run.calls.iter().map(|call| Self {
+            station: call.station.clone(),
+            name: call.name.clone(),
+            time_zone: run.zone_at(call).map(ToOwned::to_owned),
+            arrives: call.arrives,
+            departs: call.departs,
+        });
+        stops.collect()
+    }
 }
 
 /// A category with its price.
@@ -173,17 +188,11 @@ impl ShowView {
                     price: price.map(|amount| document.currency.with_amount(amount)),
                 });
         let run = show.run.as_deref();
-        let stop = |call: &StationCall| StopView {
-            station: call.station.clone(),
-            name: call.name.clone(),
-            arrives: call.arrives,
-            departs: call.departs,
-        };
         Self {
             show: show.id.clone(),
             kind: if run.is_some() { "rail" } else { "seated" },
             train: run.map(|run| run.train.clone()),
-            stops: run.map_or_else(Vec::new, |run| run.calls.iter().map(stop).collect()),
+            stops: run.map_or_else(Vec::new, StopView::of_run),
             travellers: run.is_some(),
             title: document.title.clone(),
             starts_at: document.starts_at,

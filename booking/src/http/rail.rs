@@ -97,6 +97,7 @@ fn found_stations(
         StationView {
             station: details.code.clone(),
             name: details.name.clone(),
+            time_zone: timetable.zone_name(station).to_owned(),
             pinyin: details.pinyin.clone(),
             lon: details.lon,
             lat: details.lat,
@@ -174,7 +175,10 @@ pub async fn trips(
         let resolved = searching.resolve_query(timetable, &query)?;
         Ok::<_, Problem>(timetable.rides(resolved.from, resolved.to, resolved.date))
     };
-    let rides = routes.threads.run(search).await?;
+    let mut rides = routes.threads.run(search).await?;
+    // On the last date on sale, a station whose clocks are behind has trains of the next day.
+    let (_, last) = current.timetable.window(routes.clock.now_ms());
+    rides.retain(|ride| ride.date <= last);
     let views = routes.views(&current.timetable, &rides).await;
     let mut views: Vec<TripView> = views.into_iter().flatten().collect();
     // A train that somebody bought may leave at another time than the timetable says.
@@ -259,7 +263,7 @@ impl RailRoutes {
                 "to: it is the same station as from.",
             ));
         }
-        let (first, last) = timetable.window(self.clock.now_ms());
+        let (first, last) = timetable.window_at(resolved.from, self.clock.now_ms());
         if !(first..=last).contains(&date) {
             let message = format!(
                 "date: trains are on sale from {first} to {last}, and {date} is not one of these days."

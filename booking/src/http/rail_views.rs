@@ -38,6 +38,8 @@ pub struct StationView {
     /// Its code, which `from` and `to` accept.
     pub(super) station: String,
     pub(super) name: String,
+    /// The IANA name of the zone in which its clocks run.
+    pub(super) time_zone: String,
     /// Empty if the name is in Latin letters.
     pub(super) pinyin: String,
     pub(super) lon: f64,
@@ -67,8 +69,12 @@ pub struct TripView {
     pub(super) departed: bool,
     /// `cancelled`, or null if the train runs.
     pub(super) fate: Option<&'static str>,
-    /// The IANA name of the time zone of the timetable's days and times.
+    /// The IANA name of the timetable's time zone.
     pub(super) time_zone: String,
+    /// The IANA name of the zone in which the clocks run at `from`.
+    pub(super) from_time_zone: String,
+    /// The IANA name of the zone in which the clocks run at `to`.
+    pub(super) to_time_zone: String,
     pub(super) classes: Vec<ClassView>,
     /// Whether the numbers of free seats may be wrong, because they are old or the held seats are
     /// not known.
@@ -111,6 +117,8 @@ pub struct JourneyView {
 pub struct TrainChangeView {
     pub(super) station: String,
     pub(super) name: String,
+    /// The IANA name of the zone in which its clocks run.
+    pub(super) time_zone: String,
     /// Seconds between the trains.
     pub(super) wait_s: i64,
 }
@@ -180,10 +188,9 @@ impl<'r> ShownRide<'r> {
     ) -> TripView {
         let trip = &timetable.trips[self.ride.trip as usize];
         let stops = timetable.stops(trip);
-        let station = |call: u16| {
-            let stop = &stops[usize::from(call)];
-            timetable.stations[stop.station as usize].code.clone()
-        };
+        let station = |call: u16| stops[usize::from(call)].station;
+        let (from, to) = (station(self.ride.legs.start), station(self.ride.legs.end));
+        let code = |station: u32| timetable.stations[station as usize].code.clone();
         let departed = self.departs <= now;
         let has_ended = |show: &Arc<Show>| show.sale_has_ended(&self.legs, now.as_millisecond());
         let is_sold = !departed && !self.touched.as_ref().is_some_and(has_ended);
@@ -200,8 +207,8 @@ impl<'r> ShownRide<'r> {
             classes,
             show: self.show,
             train: run.map_or_else(|| trip.train.clone(), |run| run.train.clone()),
-            from: station(self.ride.legs.start),
-            to: station(self.ride.legs.end),
+            from: code(from),
+            to: code(to),
             departs: self.departs,
             arrives: self.arrives,
             duration_s: self.arrives.as_second() - self.departs.as_second(),
@@ -209,6 +216,8 @@ impl<'r> ShownRide<'r> {
             departed,
             fate: cancelled.then(|| ShowFate::Cancelled.as_str()),
             time_zone: timetable.timezone.clone(),
+            from_time_zone: timetable.zone_name(from).to_owned(),
+            to_time_zone: timetable.zone_name(to).to_owned(),
             degraded: free.as_ref().is_some_and(|free| free.degraded),
             as_of: free.map_or(now, |free| free.as_of),
         }
@@ -274,6 +283,7 @@ pub(super) fn journey_view(
         change: TrainChangeView {
             station: station.code.clone(),
             name: station.name.clone(),
+            time_zone: timetable.zone_name(journey.change).to_owned(),
             wait_s,
         },
         trips: trips.into(),

@@ -15,7 +15,7 @@ pub struct JourneySummary {
     pub train: String,
     /// The day of the run, such as `2026-11-21`.
     pub date: String,
-    /// The IANA name of the timetable's time zone. Null if it is not known.
+    /// The IANA name of the timetable's time zone, which `date` is in. Null if it is not known.
     pub time_zone: Option<String>,
     /// Where it begins.
     pub from: JourneyEnd,
@@ -31,6 +31,8 @@ pub struct JourneyEnd {
     pub station: String,
     /// The station's name.
     pub name: String,
+    /// The IANA name of the zone in which the station's clocks run. Null if it is not known.
+    pub time_zone: Option<String>,
     /// When the train leaves or arrives there. Null if the timetable does not say.
     #[schema(value_type = Option<String>)]
     pub at: Option<Timestamp>,
@@ -45,6 +47,7 @@ impl JourneySummary {
         let end = |call: &StationCall, at: Option<Timestamp>| JourneyEnd {
             station: call.station.clone(),
             name: call.name.clone(),
+            time_zone: run.zone_at(call).map(ToOwned::to_owned),
             at,
         };
         let (from, to) = (call(legs.start)?, call(legs.end)?);

@@ -203,7 +203,7 @@ impl Succession<'_> {
             (document.refunds.clone(), document.exchange)
         };
         let changed = ChangedRun {
-            has_other_times: calls != run.calls,
+            has_other_times: !have_same_times(&calls, &run.calls),
             has_other_terms: fares != run.fares
                 || (&refunds, &exchange) != (&document.refunds, &document.exchange),
             run: Arc::new(TrainRun {
@@ -276,6 +276,14 @@ impl Succession<'_> {
             ids.join(", ")
         )
     }
+}
+
+fn have_same_times(one: &[StationCall], other: &[StationCall]) -> bool {
+    let times = |calls: &[StationCall]| -> Vec<_> {
+        let times = calls.iter().map(|call| (call.arrives, call.departs));
+        times.collect()
+    };
+    times(one) == times(other)
 }
 
 fn sold_departure(departure: &TouchedDeparture) -> Option<SoldDeparture<'_>> {

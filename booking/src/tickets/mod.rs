@@ -58,7 +58,8 @@ pub struct PrintedTicket {
     pub starts_at: jiff::Timestamp,
     /// The venue's slug.
     pub venue: String,
-    /// Where the venue is.
+    /// Where the venue is. For a train, only the time zone of the station where the traveller boards
+    /// is known.
     pub place: VenueLocation,
     /// Rail: the stretch that the ticket is valid for.
     pub journey: Option<JourneySummary>,
@@ -138,12 +139,16 @@ impl TicketDesk {
         let signed = signed.map_err(|error| unsignable(&ticket, &error))?;
         let code = self.keyring.sign_ticket_code(&claims);
         let code = code.map_err(|error| unsignable(&ticket, &error))?;
+        let mut place = self.catalogue.place_of(&show);
+        if let Some(journey) = &journey {
+            place.time_zone.clone_from(&journey.from.time_zone);
+        }
         Ok(PrintedTicket {
             title: whole_title,
             journey,
             starts_at,
             venue: show.document.venue.to_string(),
-            place: self.catalogue.place_of(&show),
+            place,
             terms: show.terms,
             ticket,
             test,

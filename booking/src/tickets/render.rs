@@ -63,5 +63,6 @@ pub fn calendar(printed: &PrintedTicket, changed_at_ms: Option<i64>) -> String {
         starts_at: printed.starts_at,
         ends_at,
         time_zone: printed.place.time_zone.as_deref(),
+        end_time_zone: journey.and_then(|journey| journey.to.time_zone.as_deref()),
     }])
 }

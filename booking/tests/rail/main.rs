@@ -4,6 +4,7 @@
 mod archive;
 mod boarding;
 mod china;
+mod clocks;
 mod command;
 mod empty_files;
 mod fare_products;

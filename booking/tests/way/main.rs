@@ -36,6 +36,7 @@ mod ticket_codes;
 #[path = "../../examples/legs/train.rs"]
 mod train;
 mod trains;
+mod two_clocks;
 mod unpriced;
 mod waiting;
 mod waiting_for_trains;

@@ -55,6 +55,7 @@ async fn trips_between_two_stations_are_listed_with_prices_and_free_seats() {
         "show": "g3-2027-01-11", "train": "G3", "from": "AAA", "to": "CCC",
         "departs": "2027-01-11T04:00:00Z", "arrives": "2027-01-11T06:00:00Z",
         "duration_s": 7_200, "stops": 2, "departed": false, "fate": null, "time_zone": "Asia/Shanghai",
+        "from_time_zone": "Asia/Shanghai", "to_time_zone": "Asia/Shanghai",
         "classes": [
             {"class": "business", "label": "Business class", "free": 24,
                 "price": {"amount": 32_247, "currency": "CNY"}},
@@ -171,7 +172,8 @@ async fn a_journey_with_a_change_is_two_trips() {
     let journey = &journeys[0];
     assert_eq!(journey["departs"], "2027-01-20T00:00:00Z");
     assert_eq!(journey["duration_s"], 9_000);
-    let change = json!({"station": "BBB", "name": "乙城", "wait_s": 1_800});
+    let change =
+        json!({"station": "BBB", "name": "乙城", "time_zone": "Asia/Shanghai", "wait_s": 1_800});
     assert_eq!(journey["change"], change);
     let shows = [&journey["trips"][0]["show"], &journey["trips"][1]["show"]];
     assert_eq!(shows, ["g1-2027-01-20", "g2-2027-01-20"]);
@@ -182,8 +184,10 @@ async fn a_journey_with_a_change_is_two_trips() {
 async fn stations_are_found_by_name_and_by_position() {
     let app = railway().await;
     let found = app.ask(get("/v1/rail/stations?q=yich")).await.is(200);
-    let expected =
-        json!([{"station": "BBB", "name": "乙城", "pinyin": "yicheng", "lon": 1.0, "lat": 0.0}]);
+    let expected = json!([{
+        "station": "BBB", "name": "乙城", "time_zone": "Asia/Shanghai", "pinyin": "yicheng",
+        "lon": 1.0, "lat": 0.0,
+    }]);
     assert_eq!(found, expected);
     let near = app
         .ask(get("/v1/rail/stations?lat=0&lon=0.1"))

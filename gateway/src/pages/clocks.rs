@@ -1,5 +1,5 @@
 //! Converts moments to local time. A showing uses the time zone of its cinema. A train uses the
-//! time zone of its timetable.
+//! time zones of its stations.
 
 use jiff::{Timestamp, Zoned};
 use serde_json::Value;

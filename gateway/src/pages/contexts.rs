@@ -245,6 +245,8 @@ pub(super) struct RailPage {
     /// The classes to choose from.
     pub list_classes: Vec<Value>,
     pub trips: Vec<Value>,
+    /// Whether the stations are in more than one time zone, so that each time says its zone.
+    pub several_zones: bool,
     /// How many direct trains were found, before the list was filtered.
     pub direct: usize,
     /// How many journeys with a change were found, before the list was filtered.
@@ -309,8 +311,10 @@ pub(super) struct TrainPage<'a> {
     pub first: usize,
     pub last: usize,
     pub date: &'a Value,
-    /// The time zone of the timetable, if it is known.
+    /// The time zone where the stretch begins, if it is known.
     pub zone: Option<&'a str>,
+    /// Whether the train's stations are in more than one time zone, so that each time says its zone.
+    pub several_zones: bool,
     /// Whether the stretch differs from the one that was asked for.
     pub elsewhere: bool,
     /// Whether the train has left.

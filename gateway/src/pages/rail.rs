@@ -202,6 +202,9 @@ fn list_found(page: &mut RailPage, choice: &TripListChoice, trips: Vec<Value>) {
     page.list = choice.clone();
     page.trips = choice.arrange(trips);
     page.journeys = journeys.map(|journeys| choice.arrange_journeys(journeys));
+    let shown = page.journeys.iter().flatten();
+    let shown = shown.flat_map(|journey| journey["trips"].as_array().into_iter().flatten());
+    page.several_zones = has_several_zones(page.trips.iter().chain(shown));
 }
 
 /// Returns the other stations that the words in the two fields may mean, each with the address of
@@ -271,12 +274,13 @@ fn mark_rides_of_loops(trips: &mut [Value]) {
 fn journey_views(mut journeys: Value, party: &str) -> Vec<Value> {
     let journeys = journeys.as_array_mut().map(std::mem::take);
     let journey_view = |mut journey: Value| {
-        let zone = journey["trips"][0]["time_zone"]
-            .as_str()
-            .unwrap_or("UTC")
-            .to_owned();
-        for end in ["departs", "arrives"] {
-            journey[end] = local_time(&journey[end], &zone);
+        let trips = journey["trips"].as_array();
+        let ends = trips.and_then(|trips| trips.first().zip(trips.last()));
+        if let Some((first, last)) = ends {
+            let zones = [zone_at(first, "from"), zone_at(last, "to")];
+            let [departs, arrives] = zones.map(ToOwned::to_owned);
+            journey["departs"] = local_time(&journey["departs"], &departs);
+            journey["arrives"] = local_time(&journey["arrives"], &arrives);
         }
         let mut trips = journey["trips"].take();
         // If a train runs in a loop, the stations do not say which of its rides the journey takes.
@@ -301,20 +305,41 @@ pub(super) fn has_left(trip: &Value, now_ms: i64) -> bool {
     departs.is_some_and(|at| at.as_millisecond() <= now_ms)
 }
 
-/// Builds a train for the page. Its times are in the timetable's time zone. Each class has its
+/// Returns the zone in which the clocks run at the station where a train is boarded (`from`) or
+/// left (`to`).
+fn zone_at<'a>(trip: &'a Value, end: &str) -> &'a str {
+    let zone = trip[format!("{end}_time_zone")].as_str();
+    zone.or_else(|| trip["time_zone"].as_str()).unwrap_or("UTC")
+}
+
+/// Returns whether the stations of these trains are in more than one time zone. Each time must then
+/// say its zone.
+fn has_several_zones<'a>(trips: impl Iterator<Item = &'a Value>) -> bool {
+    let mut zones = trips.flat_map(|trip| ["from", "to"].map(|end| zone_at(trip, end)));
+    let first = zones.next();
+    zones.any(|zone| Some(zone) != first)
+}
+
+/// Builds a train for the page. Each time is by the clocks of its station. Each class has its
 /// status and the address of the page where its seats are held.
 pub(super) fn trip_view(mut trip: Value, party: &str) -> Value {
-    let zone = trip["time_zone"].as_str().unwrap_or("UTC").to_owned();
+    let [from_zone, to_zone] = ["from", "to"].map(|end| zone_at(&trip, end).to_owned());
     let text = |name: &str| trip[name].as_str().unwrap_or_default().to_owned();
     let (show, from, to, ride) = (text("show"), text("from"), text("to"), text("ride"));
-    let start_day = day_in_zone(&trip["departs"], &zone);
+    let start_day = day_in_zone(&trip["departs"], &from_zone);
     let days = start_day
-        .zip(day_in_zone(&trip["arrives"], &zone))
+        .zip(day_in_zone(&trip["arrives"], &to_zone))
         .map_or(0, |(start_day, arrives)| (arrives - start_day).get_days());
     let date = start_day.map(|date| date.to_string()).unwrap_or_default();
-    for moment in ["departs", "arrives", "as_of"] {
-        trip[moment] = local_time(&trip[moment], &zone);
+    for (moment, zone) in [
+        ("departs", &from_zone),
+        ("arrives", &to_zone),
+        ("as_of", &from_zone),
+    ] {
+        trip[moment] = local_time(&trip[moment], zone);
     }
+    trip["from_time_zone"] = from_zone.into();
+    trip["to_time_zone"] = to_zone.into();
     let party_size: u64 = party.parse().unwrap_or(1);
     for class in trip["classes"].as_array_mut().into_iter().flatten() {
         let free = class["free"].as_u64().unwrap_or(0);
@@ -365,6 +390,44 @@ mod tests {
         assert_eq!(
             classes[2]["href"],
             "/s/k3-2027-01-10?from=A%26B&to=CCC&date=2027-01-10&class=third&seats=2"
+        );
+    }
+
+    #[test]
+    fn each_time_is_by_the_clocks_of_its_station() {
+        let trip = |from: &str, to: &str| {
+            json!({"show": "re-101", "from": "A", "to": "B", "departs": "2027-01-10T23:30:00Z",
+                "arrives": "2027-01-11T00:40:00Z", "as_of": "2027-01-10T12:00:00Z", "time_zone": "Europe/Paris",
+                "from_time_zone": from, "to_time_zone": to, "classes": []})
+        };
+        let told = trip_view(trip("Europe/London", "Europe/Paris"), "1");
+        let times = ["departs", "arrives", "date"].map(|name| told[name].clone());
+        assert_eq!(
+            times,
+            [
+                "2027-01-10T23:30:00+00:00",
+                "2027-01-11T01:40:00+01:00",
+                "2027-01-10"
+            ]
+        );
+        assert_eq!(told["days"], 1);
+        let back = trip_view(trip("Asia/Tokyo", "America/New_York"), "1");
+        assert_eq!(
+            (&back["date"], &back["days"]),
+            (&json!("2027-01-11"), &json!(-1))
+        );
+        let one_zone = [trip("Europe/Paris", "Europe/Paris")];
+        assert!(!has_several_zones(one_zone.iter()));
+        assert!(has_several_zones(one_zone.iter().chain([&told])));
+        let journey = json!([{"departs": "2027-01-10T23:30:00Z", "arrives": "2027-01-11T00:40:00Z",
+            "trips": [trip("Europe/London", "Europe/London"), trip("Europe/Paris", "Europe/Paris")]}]);
+        let journey = &journey_views(journey, "1")[0];
+        assert_eq!(
+            (&journey["departs"], &journey["arrives"]),
+            (
+                &json!("2027-01-10T23:30:00+00:00"),
+                &json!("2027-01-11T01:40:00+01:00")
+            )
         );
     }
 

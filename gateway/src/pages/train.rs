@@ -1,7 +1,7 @@
 //! The page of a departure: its stretch, its classes and the number of seats. The checkout asks for
 //! the travellers' names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use axum::response::Response;
@@ -51,15 +51,11 @@ pub(super) async fn train(
     let elsewhere = !is_asked_stop(asked_from, &from) || !is_asked_stop(asked_to, &to);
     let trip = find_trip(pages, &show, &from, &to, field("date")).await;
     let trip = trip.map_or(Value::Null, |trip| trip_view(trip, &party.to_string()));
-    let zone = known_zone(&show, &trip).unwrap_or("UTC").to_owned();
-    let local_stops = stops.into_iter().map(|mut stop| {
-        for end in ["arrives", "departs"] {
-            stop[end] = local_time(&stop[end], &zone);
-        }
-        stop
-    });
-    show["stops"] = local_stops.collect();
     let zone = known_zone(&show, &trip).map(str::to_owned);
+    show["stops"] = local_stops(stops, zone.as_deref().unwrap_or("UTC")).into();
+    let zones: BTreeSet<Option<&str>> = zones_of(&show["stops"]).collect();
+    let several_zones = zones.len() > 1;
+    let zone = from["time_zone"].as_str().map(str::to_owned).or(zone);
     let left = has_left(&from, now_ms);
     let context = TrainPage {
         test: pages.test,
@@ -82,6 +78,7 @@ pub(super) async fn train(
         last: stretch.end,
         date: &trip["date"],
         zone: zone.as_deref(),
+        several_zones,
         elsewhere,
         left,
         key: form_key(),
@@ -89,7 +86,23 @@ pub(super) async fn train(
     render(pages, "train", &context)
 }
 
-/// Returns the timetable's time zone from the show, or else from the trip.
+/// Writes the times of the stops by the clocks of their stations, or else by those of `zone`.
+fn local_stops(mut stops: Vec<Value>, zone: &str) -> Vec<Value> {
+    for stop in &mut stops {
+        let zone = stop["time_zone"].as_str().unwrap_or(zone).to_owned();
+        for end in ["arrives", "departs"] {
+            stop[end] = local_time(&stop[end], &zone);
+        }
+    }
+    stops
+}
+
+fn zones_of(stops: &Value) -> impl Iterator<Item = Option<&str>> {
+    let stops = stops.as_array().into_iter().flatten();
+    stops.map(|stop| stop["time_zone"].as_str())
+}
+
+/// Returns the train's time zone from the show, or else from the trip.
 fn known_zone<'a>(show: &'a Value, trip: &'a Value) -> Option<&'a str> {
     let show_zone = show["time_zone"].as_str();
     show_zone.or_else(|| trip["time_zone"].as_str())
@@ -153,8 +166,8 @@ fn stretch_stops(
 }
 
 /// Finds this train in a search for its stretch. The search returns the prices and free seats of
-/// each class. Tries the day in the address, then the day of departure in the timetable's time
-/// zone. That time zone may not be known, so the days after and before are tried last.
+/// each class. Tries the day in the address, then the day of departure by the station's
+/// clocks. Their time zone may not be known, so the days after and before are tried last.
 async fn find_trip(
     pages: &PageRoutes,
     show: &Value,
@@ -162,10 +175,8 @@ async fn find_trip(
     to: &Value,
     date: &str,
 ) -> Option<Value> {
-    let departure_day = day_in_zone(
-        &from["departs"],
-        show["time_zone"].as_str().unwrap_or("UTC"),
-    );
+    let zone = from["time_zone"].as_str().or(show["time_zone"].as_str());
+    let departure_day = day_in_zone(&from["departs"], zone.unwrap_or("UTC"));
     let day_near = |days: i64| departure_day.and_then(|day| day.checked_add(days.days()).ok());
     let mut days: Vec<Date> = date.parse().into_iter().collect();
     days.extend(

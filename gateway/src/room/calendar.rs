@@ -45,6 +45,7 @@ pub(super) fn of_room(row: &RoomRow, zone: Option<&str>, now: i64) -> String {
         starts_at: timestamp(*at_ms),
         ends_at: timestamp(at_ms.saturating_add(ENTRY_MS)),
         time_zone: zone,
+        end_time_zone: zone,
     });
     write_calendar(&events.collect::<Vec<_>>())
 }

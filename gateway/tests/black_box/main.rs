@@ -54,6 +54,7 @@ mod stopped;
 mod tabs;
 mod tickets;
 mod told;
+mod two_zones;
 mod venue_time;
 mod waiting;
 mod way;

@@ -26,6 +26,8 @@ struct StoredTrainRun {
 struct StoredStationCall {
     station: String,
     name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    time_zone: Option<String>,
     arrives: Option<Timestamp>,
     departs: Option<Timestamp>,
     at_m: u64,
@@ -68,6 +70,7 @@ impl StoredTrainRun {
         let call = |call: &StationCall| StoredStationCall {
             station: call.station.clone(),
             name: call.name.clone(),
+            time_zone: call.time_zone.clone(),
             arrives: call.arrives,
             departs: call.departs,
             at_m: call.at_m,
@@ -95,6 +98,7 @@ impl StoredTrainRun {
         let call = |call: StoredStationCall| StationCall {
             station: call.station,
             name: call.name,
+            time_zone: call.time_zone,
             arrives: call.arrives,
             departs: call.departs,
             at_m: call.at_m,
@@ -159,5 +163,28 @@ pub mod optional {
     ) -> Result<Option<Arc<TrainRun>>, D::Error> {
         let row = Option::<StoredTrainRun>::deserialize(deserializer)?;
         Ok(row.map(StoredTrainRun::into_run))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_from_before_stations_had_zones_has_the_zone_of_the_run_and_is_written_as_it_was() {
+        let stored = r#"{"train":"G1","date":"2027-02-01","time_zone":"Asia/Shanghai","calls":[{"station":"A","name":"a","arrives":null,"departs":"2027-02-01T00:00:00Z","at_m":0},{"station":"B","name":"b","arrives":"2027-02-01T01:00:00Z","departs":null,"at_m":9}],"fares":{"table":[]}}"#;
+        let run = run_of(stored).expect("readable");
+        let zones = run.calls.iter().map(|call| run.zone_at(call));
+        assert_eq!(zones.collect::<Vec<_>>(), [Some("Asia/Shanghai"); 2]);
+        assert_eq!(run_text(&run).expect("JSON"), stored);
+    }
+
+    #[test]
+    fn a_call_keeps_the_zone_of_its_station() {
+        let stored = r#"{"train":"G1","date":"2027-02-01","calls":[{"station":"A","name":"a","time_zone":"Europe/London","arrives":null,"departs":null,"at_m":0},{"station":"B","name":"b","arrives":null,"departs":null,"at_m":9}],"fares":{"table":[]}}"#;
+        let run = run_of(stored).expect("readable");
+        let zones = run.calls.iter().map(|call| run.zone_at(call));
+        assert_eq!(zones.collect::<Vec<_>>(), [Some("Europe/London"), None]);
+        assert_eq!(run_text(&run).expect("JSON"), stored);
     }
 }

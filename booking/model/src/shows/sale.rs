@@ -137,6 +137,7 @@ mod tests {
         let call = |station: &str, departs: Option<i64>| StationCall {
             station: station.to_owned(),
             name: station.to_owned(),
+            time_zone: None,
             arrives: None,
             departs: departs.map(at),
             at_m: 0,

@@ -61,6 +61,7 @@ impl Timetable {
             StationCall {
                 station: station.code.clone(),
                 name: station.name.clone(),
+                time_zone: station.time_zone.clone(),
                 arrives: moment(stop.arrives),
                 departs: moment(stop.departs),
                 at_m: u64::from(stop.at_m),

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use jiff::Timestamp;
 use jiff::civil::Date;
 
-use super::{DAY_S, Timetable, TrainRide, add_days, add_seconds};
-use crate::timetables::rides::ServiceDayStarts;
+use super::clocks::ServiceDayStarts;
+use super::{Timetable, TrainRide, add_days, add_seconds};
 
 /// The shortest time between two trains, in seconds.
 pub const CHANGE_S_MIN: i64 = 15 * 60;
@@ -45,7 +45,7 @@ impl Timetable {
     /// Finds at most twenty journeys with one change that leave `from` on a date, fastest first. A
     /// journey is left out if another one leaves no earlier and arrives no later. A change takes at
     /// least 15 minutes and at most four hours. The second train leaves on the same date or the day
-    /// after.
+    /// after. Dates are those of the clocks where a train is boarded.
     #[must_use]
     pub fn journeys(&self, from: u32, to: u32, date: Date) -> Vec<TransferJourney> {
         let mut days = ServiceDayStarts::new(self);
@@ -104,19 +104,20 @@ impl Timetable {
         let trip_details = &self.trips[trip as usize];
         let stops = self.stops(trip_details);
         let mut rides = Vec::new();
-        let mut boards: Option<(u16, Date, u32)> = None;
+        // The call where the stretches begin, its time, and the runs that leave it on the date.
+        let mut boards: Option<(u16, u32, Vec<(Date, Timestamp)>)> = None;
         let mut reached = HashSet::new();
         for (stop, at) in stops.iter().zip(0_u16..) {
             if stop.station == from && !stop.no_boarding {
                 let Some(departs) = stop.departs else { break };
                 let departs = departs + trip_details.shift_s;
-                let began = add_days(date, -i64::from(departs / DAY_S));
-                let runs = self.services[trip_details.service as usize].runs_on(began);
-                boards = runs.then_some((at, began, departs));
+                let service = &self.services[trip_details.service as usize];
+                let runs = days.runs_leaving(from, departs, service, date);
+                boards = Some((at, departs, runs.collect()));
                 reached.clear();
                 continue;
             }
-            let (Some((start, began, departs)), Some(arrives)) = (boards, stop.arrives) else {
+            let (Some((start, departs, runs)), Some(arrives)) = (&boards, stop.arrives) else {
                 continue;
             };
             if stop.no_alighting || stop.station == from {
@@ -128,19 +129,19 @@ impl Timetable {
             if !reached.insert(stop.station) {
                 continue;
             }
-            let day = days.day_start(began);
-            rides.push(TrainRide {
+            rides.extend(runs.iter().map(|(began, day)| TrainRide {
                 trip,
-                date: began,
-                legs: start..at,
-                departs: add_seconds(day, departs),
-                arrives: add_seconds(day, arrives + trip_details.shift_s),
-            });
+                date: *began,
+                legs: *start..at,
+                departs: add_seconds(*day, *departs),
+                arrives: add_seconds(*day, arrives + trip_details.shift_s),
+            }));
         }
         rides
     }
 
-    /// Lists the stretches that leave on a date or the day after and end at `to`. They are grouped
+    /// Lists the stretches that leave on a date or the day after, by the clocks of the station where
+    /// they begin, and end at `to`. Where zones differ, the day before counts, too. They are grouped
     /// by the station where they begin, and the earliest comes first. As with rides, a stretch
     /// begins at the last call at its first station before `to`.
     fn onward(
@@ -150,6 +151,8 @@ impl Timetable {
         days: &mut ServiceDayStarts<'_>,
     ) -> HashMap<u32, Vec<TrainRide>> {
         let mut onward: HashMap<u32, Vec<TrainRide>> = HashMap::new();
+        // The clocks of the station of the change may be a day behind those of the first station.
+        let first_day = if self.has_other_zones() { -1 } else { 0 };
         let trips = self.trips_by_station.get(to as usize).into_iter().flatten();
         for trip in trips {
             let trip_details = &self.trips[*trip as usize];
@@ -176,19 +179,18 @@ impl Timetable {
                     continue;
                 }
                 let departs = departs + trip_details.shift_s;
-                for leaves in [date, add_days(date, 1)] {
-                    let began = add_days(leaves, -i64::from(departs / DAY_S));
-                    if !self.services[trip_details.service as usize].runs_on(began) {
-                        continue;
+                let service = &self.services[trip_details.service as usize];
+                for leaves in first_day..=1 {
+                    let leaves = add_days(date, leaves);
+                    for (began, day) in days.runs_leaving(stop.station, departs, service, leaves) {
+                        onward.entry(stop.station).or_default().push(TrainRide {
+                            trip: *trip,
+                            date: began,
+                            legs: at..end,
+                            departs: add_seconds(day, departs),
+                            arrives: add_seconds(day, arrives),
+                        });
                     }
-                    let day = days.day_start(began);
-                    onward.entry(stop.station).or_default().push(TrainRide {
-                        trip: *trip,
-                        date: began,
-                        legs: at..end,
-                        departs: add_seconds(day, departs),
-                        arrives: add_seconds(day, arrives),
-                    });
                 }
             }
         }

@@ -5,6 +5,7 @@
 //! the ledger stores. The timetable is built from all of them, checked once, and never changed.
 
 mod calendar;
+mod clocks;
 mod departure;
 pub mod geo;
 mod journeys;
@@ -68,6 +69,9 @@ pub struct Station {
     /// Codes of its platforms. Calls may also refer to the station by these codes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub platforms: Vec<String>,
+    /// The IANA name of the zone in which its clocks run. `None` if that is the timetable's zone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_zone: Option<String>,
     /// Degrees east of Greenwich.
     pub lon: f64,
     /// Degrees north of the equator.
@@ -122,7 +126,7 @@ pub enum Tariff {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimetableParts {
-    /// The IANA name of the time zone.
+    /// The IANA name of the time zone from which all times are counted.
     pub timezone: String,
     /// The currency of all fares.
     pub currency: Currency,
@@ -148,7 +152,7 @@ pub struct TimetableParts {
 /// This is the last check.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TimetableError {
-    /// The time zone does not exist.
+    /// The time zone of the timetable or of a station does not exist.
     #[error("there is no time zone {0:?}; an IANA name is meant, such as Asia/Shanghai")]
     Zone(String),
     /// An index points to something that does not exist, or a list of calls is too short or too
@@ -171,6 +175,8 @@ pub enum TimetableError {
 pub struct Timetable {
     parts: TimetableParts,
     zone: TimeZone,
+    /// The zones of the stations that are not in the timetable's zone, by station.
+    station_zones: HashMap<u32, TimeZone>,
     /// Stations by code and by their platforms' codes.
     by_code: HashMap<Box<str>, u32>,
     /// Stations by name. A name that several stations have is left out.
@@ -225,6 +231,7 @@ impl Timetable {
         let search_terms = stations::search_terms(&parts.stations, &counts);
         Ok(Self {
             zone,
+            station_zones: clocks::station_zones(&parts.stations)?,
             by_code,
             by_name: stations::by_name(&parts.stations),
             by_plain_name: stations::by_plain_name(&search_terms),
@@ -244,23 +251,6 @@ impl Timetable {
         let parts: TimetableParts =
             serde_json::from_str(text).map_err(|error| error.to_string())?;
         Self::new(parts).map_err(|error| error.to_string())
-    }
-
-    /// Returns the date at a moment, in the timetable's time zone.
-    #[must_use]
-    pub fn today(&self, now_ms: i64) -> Date {
-        let now = Timestamp::from_millisecond(now_ms).unwrap_or(Timestamp::UNIX_EPOCH);
-        now.to_zoned(self.zone.clone()).date()
-    }
-
-    /// Returns the first and the last date on sale at a moment.
-    #[must_use]
-    pub fn window(&self, now_ms: i64) -> (Date, Date) {
-        let first = self.today(now_ms);
-        (
-            first,
-            add_days(first, i64::from(self.parts.terms.window_days) - 1),
-        )
     }
 
     /// Returns the first date on sale on which a train will still leave a station, in the
@@ -320,14 +310,6 @@ impl Timetable {
     #[must_use]
     pub fn stops(&self, trip: &Trip) -> &[TripStop] {
         &self.parts.patterns[trip.pattern as usize]
-    }
-
-    /// Returns the moment at which a service day begins: twelve hours before its noon.
-    fn day_start(&self, date: Date) -> Timestamp {
-        let noon = date.at(12, 0, 0, 0).to_zoned(self.zone.clone());
-        let noon = noon.map_or(Timestamp::UNIX_EPOCH, |noon| noon.timestamp());
-        noon.checked_sub(SignedDuration::from_hours(12))
-            .unwrap_or(noon)
     }
 
     /// Returns the price of a seat of a class on a trip between two calls, in minor units. Returns

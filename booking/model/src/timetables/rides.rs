@@ -5,7 +5,8 @@ use std::ops::Range;
 use jiff::Timestamp;
 use jiff::civil::Date;
 
-use super::{DAY_S, Timetable, add_days, add_seconds};
+use super::clocks::ServiceDayStarts;
+use super::{Timetable, add_seconds};
 use crate::runs::{RideCall, rides_between};
 
 /// A ride on a train from one station to another.
@@ -25,7 +26,7 @@ pub struct TrainRide {
 
 impl Timetable {
     /// Finds the trains that go from `from` to `to`, earliest first. `date` is the day on which a
-    /// train leaves `from`. The list may therefore have trains that began their run on an earlier
+    /// train leaves `from`, by the clocks there. The list may therefore have trains that began their run on an earlier
     /// day.
     #[must_use]
     pub fn rides(&self, from: u32, to: u32, date: Date) -> Vec<TrainRide> {
@@ -72,47 +73,31 @@ impl Timetable {
             boards: !stop.no_boarding,
             alights: !stop.no_alighting,
         });
-        let rides = rides_between(calls, from, to).into_iter();
-        let on_date = rides.filter_map(|legs| {
-            let departs = stops[usize::from(legs.start)].departs? + trip_details.shift_s;
-            let arrives = stops[usize::from(legs.end)].arrives? + trip_details.shift_s;
-            let began = add_days(date, -i64::from(departs / DAY_S));
-            if !self.services[trip_details.service as usize].runs_on(began) {
-                return None;
+        let rides = rides_between(calls, from, to);
+        let mut on_date = Vec::new();
+        for legs in rides {
+            let (start, end) = (
+                &stops[usize::from(legs.start)],
+                &stops[usize::from(legs.end)],
+            );
+            let (Some(departs), Some(arrives)) = (start.departs, end.arrives) else {
+                continue;
+            };
+            let (departs, arrives) = (
+                departs + trip_details.shift_s,
+                arrives + trip_details.shift_s,
+            );
+            let service = &self.services[trip_details.service as usize];
+            for (began, day) in days.runs_leaving(from, departs, service, date) {
+                on_date.push(TrainRide {
+                    trip,
+                    date: began,
+                    legs: legs.clone(),
+                    departs: add_seconds(day, departs),
+                    arrives: add_seconds(day, arrives),
+                });
             }
-            let start = days.day_start(began);
-            Some(TrainRide {
-                trip,
-                date: began,
-                legs,
-                departs: add_seconds(start, departs),
-                arrives: add_seconds(start, arrives),
-            })
-        });
-        on_date.collect()
-    }
-}
-
-/// Caches, for one search, the moment at which each service day begins.
-pub(super) struct ServiceDayStarts<'a> {
-    timetable: &'a Timetable,
-    known: Vec<(Date, Timestamp)>,
-}
-
-impl<'a> ServiceDayStarts<'a> {
-    pub(super) fn new(timetable: &'a Timetable) -> Self {
-        Self {
-            timetable,
-            known: Vec::new(),
         }
-    }
-
-    pub(super) fn day_start(&mut self, date: Date) -> Timestamp {
-        if let Some((_, start)) = self.known.iter().find(|(known, _)| *known == date) {
-            return *start;
-        }
-        let start = self.timetable.day_start(date);
-        self.known.push((date, start));
-        start
+        on_date
     }
 }

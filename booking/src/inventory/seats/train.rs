@@ -116,6 +116,7 @@ mod tests {
         let calls = calls.map(|(station, minute)| StationCall {
             station: station.to_owned(),
             name: station.to_owned(),
+            time_zone: None,
             arrives: at(minute),
             departs: at(minute).filter(|_| station != "D"),
             at_m: 0,

@@ -103,6 +103,7 @@ pub(super) fn departure(id: &str, stop: &str, fares: TrainFares) -> StoredShow {
     let call = |station: &str, at_m| StationCall {
         station: station.to_owned(),
         name: station.to_lowercase(),
+        time_zone: (station == "C").then(|| "Asia/Urumqi".to_owned()),
         arrives: None,
         departs: Some(jiff::Timestamp::from_second(1_800_000_000).expect("a moment")),
         at_m,

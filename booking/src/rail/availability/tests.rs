@@ -52,6 +52,7 @@ fn show(id: &str) -> Arc<Show> {
     let call = |station: &str| StationCall {
         station: station.to_owned(),
         name: station.to_owned(),
+        time_zone: None,
         arrives: None,
         departs: None,
         at_m: 0,

@@ -14,7 +14,9 @@ use super::left_out::LeftOutReason;
 use super::optional::{empty_file_notes, has_table};
 use super::stops::read_stops;
 use super::table::{FeedTableLine, RailFeedFaults, each_line};
-use super::value::{flag_column, integer_column, optional_flag_column, plain_date, time_column};
+use super::value::{
+    flag_column, integer_column, optional_flag_column, plain_date, time_column, zone_name,
+};
 use super::{ImportedRailFeed, RailFeedResult, built_in, frequencies, translations};
 
 const TRIPS: &str = "trips.txt";
@@ -54,7 +56,7 @@ fn read_folder(folder: &Path, rail: &RailFile) -> RailFeedResult {
     let faults = RailFeedFaults::default();
     let mut draft = TimetableDraft::default();
     let timezone = timezone(folder, &faults);
-    let (stops, zones) = read_stops(folder, &mut draft, &faults);
+    let (stops, zones) = read_stops(folder, &timezone, &mut draft, &faults);
     translations::read_station_names(folder, &mut draft, &stops, &faults);
     let routes = GtfsRoutes::read(folder, &faults);
     let services = services(folder, &mut draft, &faults);
@@ -97,16 +99,13 @@ fn timezone(folder: &Path, faults: &RailFeedFaults) -> String {
         let Some(text) = line.needed("agency_timezone") else {
             return;
         };
-        if jiff::tz::TimeZone::get(text).is_err() {
-            let message = format!("there is no time zone {text:?}");
-            line.fault("bad_timezone", message);
-        }
+        let name = zone_name(line, text).unwrap_or_else(|| text.to_owned());
         match &zone {
-            Some(first) if first != text => {
+            Some(first) if *first != name => {
                 let message = format!("all agencies have one time zone, and the first has {first}");
                 line.fault("bad_timezone", message);
             }
-            _ => zone = Some(text.to_owned()),
+            _ => zone = Some(name),
         }
     });
     // This is the first file that is read, so all faults so far are about it.

@@ -7,23 +7,25 @@ use fairgate_model::timetables::Station;
 
 use super::draft::{FeedNameIndex, TimetableDraft};
 use super::table::{FeedTableLine, RailFeedFaults, each_line};
-use super::value::{degrees, optional_flag_column};
+use super::value::{degrees, optional_flag_column, zone_name};
 
 const STOPS: &str = "stops.txt";
 /// The value of `location_type` for a station. Lower is a platform, or a stop without platforms.
 const STATION: u8 = 1;
 
 /// Reads the stops. The returned names map the id of each station and platform to the station's
-/// index. Also returns the fare zone of each station.
+/// index. Also returns the fare zone of each station. The zone of a station's clocks is kept if it
+/// is not `timezone`, that of the agency.
 pub fn read_stops(
     folder: &Path,
+    timezone: &str,
     draft: &mut TimetableDraft,
     faults: &RailFeedFaults,
 ) -> (FeedNameIndex, Vec<String>) {
     let mut stops = GtfsStops::default();
     let columns = ["stop_id", "stop_name", "stop_lat", "stop_lon"];
     let read = each_line(folder, STOPS, &columns, faults, |line| {
-        stops.read_line(line, draft);
+        stops.read_line(line, timezone, draft);
     });
     stops.attach_platforms(draft, faults);
     stops.names.incomplete = !read;
@@ -54,8 +56,9 @@ struct GtfsStops {
 }
 
 impl GtfsStops {
-    /// Adds a station to the draft, or sets a platform aside for [`Self::attach_platforms`].
-    fn read_line(&mut self, line: &FeedTableLine<'_>, draft: &mut TimetableDraft) {
+    /// Adds a station to the draft, or sets a platform aside for [`Self::attach_platforms`]. A
+    /// platform has the clocks of its station, whatever its line says.
+    fn read_line(&mut self, line: &FeedTableLine<'_>, timezone: &str, draft: &mut TimetableDraft) {
         // A stop of an unknown type is still added, so that no other line reports it as missing.
         let kind = optional_flag_column(line, "location_type", 0..=4).unwrap_or_default();
         // No train calls at entrances, passages and boarding areas.
@@ -70,6 +73,8 @@ impl GtfsStops {
             degrees(line, "stop_lon", 180.0),
             degrees(line, "stop_lat", 90.0),
         );
+        let time_zone = Some(line.get("stop_timezone")).filter(|zone| !zone.is_empty());
+        let time_zone = time_zone.and_then(|zone| zone_name(line, zone));
         let nth = u32::try_from(self.platforms.len() + self.stations.len()).unwrap_or(u32::MAX);
         if !self.ids.register_name(line, "stop", id, nth) {
             return;
@@ -96,6 +101,7 @@ impl GtfsStops {
             translations: Vec::new(),
             short: short.map(ToOwned::to_owned).into_iter().collect(),
             platforms: Vec::new(),
+            time_zone: time_zone.filter(|zone| !zone.eq_ignore_ascii_case(timezone)),
             lon: lon.unwrap_or_default(),
             lat: lat.unwrap_or_default(),
         });

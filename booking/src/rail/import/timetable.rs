@@ -130,6 +130,7 @@ fn stations(
             translations: Vec::new(),
             short,
             platforms: Vec::new(),
+            time_zone: None,
             lon: lon.unwrap_or_default(),
             lat: lat.unwrap_or_default(),
         });

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use jiff::civil::Date;
+use jiff::tz::TimeZone;
 
 use super::table::FeedTableLine;
 
@@ -27,6 +28,15 @@ pub fn seconds(text: &str) -> Option<u32> {
 fn parse_digits(text: &str, most: usize) -> Option<u32> {
     let sound = (1..=most).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
     sound.then(|| text.parse().ok()).flatten()
+}
+
+/// Returns the name of a time zone as IANA writes it. Adds a fault if there is no such zone.
+pub fn zone_name(line: &FeedTableLine<'_>, text: &str) -> Option<String> {
+    let Ok(zone) = TimeZone::get(text) else {
+        line.fault("bad_timezone", format!("there is no time zone {text:?}"));
+        return None;
+    };
+    Some(zone.iana_name().unwrap_or(text).to_owned())
 }
 
 /// Reads a time, or `None` if the column is empty. Adds a fault if the text is not a time.

@@ -153,6 +153,7 @@ fn run(stations: &[&str], late_min: i64, arrives_late_min: i64) -> Arc<TrainRun>
         StationCall {
             station: (*station).to_owned(),
             name: String::new(),
+            time_zone: None,
             arrives: Some(at),
             departs: Some(at),
             at_m: 0,

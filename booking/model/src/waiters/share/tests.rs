@@ -188,6 +188,7 @@ impl Line {
         let call = |station: &str| StationCall {
             station: station.to_owned(),
             name: station.to_owned(),
+            time_zone: None,
             arrives: leaves,
             departs: leaves,
             at_m: 0,

@@ -20,6 +20,13 @@ export function journeyTimes({ from, to, time_zone: zone }) {
   return apart ? times : withZone(times, leaves);
 }
 
+/** Returns the day on which a journey begins by the clocks of its first station, as 2027-01-10. */
+export function journeyDay({ from, time_zone: zone, date }) {
+  const timeZone = from.time_zone ?? zone;
+  // Swedish writes a day as a date field has it.
+  return from.at && timeZone ? new Intl.DateTimeFormat("sv-SE", { timeZone: shownZone(timeZone) }).format(new Date(from.at)) : date;
+}
+
 /**
  * Formats `{train, from: {name, at}, to: {name, at}}` as "G1 Beijing South – Shanghai, 10 January
  * 2027, 08:00 – 12:30 (Beijing time)".

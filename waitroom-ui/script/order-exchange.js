@@ -4,7 +4,7 @@
 
 import { $, call, make, put, show, showProblem, t, when } from "./core.js";
 import { exchangeChoices, searchFor } from "./exchange-choices.js";
-import { journeyTimes } from "./journey.js";
+import { journeyDay, journeyTimes } from "./journey.js";
 import { keepOrder } from "./keys.js";
 import { money } from "./money.js";
 
@@ -30,7 +30,7 @@ export async function renderExchange(order) {
   if (!may || filled === order.order) return;
   if (order.journey) {
     filled = order.order;
-    $("exchange-date").value = order.journey.date;
+    $("exchange-date").value = journeyDay(order.journey);
     $("exchange").disabled = true; // Until a train can be chosen.
   } else {
     show($("exchange-ask"), false);

@@ -203,8 +203,8 @@ pub async fn journeys(
     let mut journeys = routes.threads.run(search).await?;
     let (timetable, now_ms) = (&current.timetable, routes.clock.now_ms());
     let (_, last) = timetable.window(now_ms);
-    // A journey is left out if its second train leaves on a day that is not on sale yet.
-    journeys.retain(|journey| journey.second.date <= last);
+    // A journey is left out if one of its trains leaves on a day that is not on sale yet.
+    journeys.retain(|journey| journey.first.date.max(journey.second.date) <= last);
     let pair = |journey: &TransferJourney| [journey.first.clone(), journey.second.clone()];
     let rides: Vec<TrainRide> = journeys.iter().flat_map(pair).collect();
     let mut views = routes.views(timetable, &rides).await.into_iter();

@@ -58,8 +58,7 @@ pub struct PrintedTicket {
     pub starts_at: jiff::Timestamp,
     /// The venue's slug.
     pub venue: String,
-    /// Where the venue is. For a train, only the time zone of the station where the traveller boards
-    /// is known.
+    /// Where the venue is. For a train, only the time zone where the traveller boards is known.
     pub place: VenueLocation,
     /// Rail: the stretch that the ticket is valid for.
     pub journey: Option<JourneySummary>,

@@ -313,7 +313,7 @@ pub(super) struct TrainPage<'a> {
     pub date: &'a Value,
     /// The time zone where the stretch begins, if it is known.
     pub zone: Option<&'a str>,
-    /// Whether the train's stations are in more than one time zone, so that each time says its zone.
+    /// Whether the stops are in more than one time zone, so that each time says its zone.
     pub several_zones: bool,
     /// Whether the stretch differs from the one that was asked for.
     pub elsewhere: bool,

@@ -82,6 +82,13 @@ fn today_in(zone: &TimeZone, now_ms: i64) -> Date {
     now.to_zoned(zone.clone()).date()
 }
 
+/// A date on which a service runs.
+pub(super) struct ServiceDay {
+    pub(super) date: Date,
+    /// The moment from which the times of calls are counted.
+    pub(super) start: Timestamp,
+}
+
 /// Caches, for one search, the moment at which each service day begins.
 pub(super) struct ServiceDayStarts<'a> {
     timetable: &'a Timetable,
@@ -96,17 +103,16 @@ impl<'a> ServiceDayStarts<'a> {
         }
     }
 
-    /// Finds the runs of a service that leave a station on `date` by its clocks, `departs` seconds
-    /// after the beginning of the service day. Returns the service date of each, and the moment at
-    /// which that day begins. There is at most one, except where the station's zone turns its
-    /// clocks back.
-    pub(super) fn runs_leaving(
+    /// Finds the days of a service whose trains leave a station on `date` by its clocks, `departs`
+    /// seconds after the beginning of the service day. There is at most one, except where the
+    /// station's zone turns its clocks back.
+    pub(super) fn days_leaving(
         &mut self,
         station: u32,
         departs: u32,
         service: &ServiceCalendar,
         date: Date,
-    ) -> impl Iterator<Item = (Date, Timestamp)> {
+    ) -> impl Iterator<Item = ServiceDay> {
         let zone = self.timetable.station_zones.get(&station);
         let apart = if zone.is_some() { DAYS_APART_MAX } else { 0 };
         let in_timetables_zone = add_days(date, -i64::from(departs / DAY_S));
@@ -115,10 +121,11 @@ impl<'a> ServiceDayStarts<'a> {
             if !service.runs_on(began) {
                 return None;
             }
-            let day = self.day_start(began);
-            let leaves = add_seconds(day, departs);
+            let start = self.day_start(began);
+            let leaves = add_seconds(start, departs);
             let is_on_date = |zone: &TimeZone| leaves.to_zoned(zone.clone()).date() == date;
-            zone.is_none_or(is_on_date).then_some((began, day))
+            zone.is_none_or(is_on_date)
+                .then_some(ServiceDay { date: began, start })
         })
     }
 

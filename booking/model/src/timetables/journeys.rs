@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use jiff::Timestamp;
 use jiff::civil::Date;
 
-use super::clocks::ServiceDayStarts;
+use super::clocks::{ServiceDay, ServiceDayStarts};
 use super::{Timetable, TrainRide, add_days, add_seconds};
 
 /// The shortest time between two trains, in seconds.
@@ -39,6 +39,15 @@ impl TransferJourney {
     pub fn change_s(&self) -> i64 {
         self.second.departs.as_second() - self.first.arrives.as_second()
     }
+}
+
+/// The call of a trip where stretches begin.
+struct BoardingCall {
+    at: u16,
+    /// Its time, in seconds after the beginning of the service day.
+    departs: u32,
+    /// The service days on which the trip leaves there on the date of the search.
+    days: Vec<ServiceDay>,
 }
 
 impl Timetable {
@@ -104,20 +113,19 @@ impl Timetable {
         let trip_details = &self.trips[trip as usize];
         let stops = self.stops(trip_details);
         let mut rides = Vec::new();
-        // The call where the stretches begin, its time, and the runs that leave it on the date.
-        let mut boards: Option<(u16, u32, Vec<(Date, Timestamp)>)> = None;
+        let mut boards: Option<BoardingCall> = None;
         let mut reached = HashSet::new();
         for (stop, at) in stops.iter().zip(0_u16..) {
             if stop.station == from && !stop.no_boarding {
                 let Some(departs) = stop.departs else { break };
                 let departs = departs + trip_details.shift_s;
                 let service = &self.services[trip_details.service as usize];
-                let runs = days.runs_leaving(from, departs, service, date);
-                boards = Some((at, departs, runs.collect()));
+                let days = days.days_leaving(from, departs, service, date).collect();
+                boards = Some(BoardingCall { at, departs, days });
                 reached.clear();
                 continue;
             }
-            let (Some((start, departs, runs)), Some(arrives)) = (&boards, stop.arrives) else {
+            let (Some(boards), Some(arrives)) = (&boards, stop.arrives) else {
                 continue;
             };
             if stop.no_alighting || stop.station == from {
@@ -129,19 +137,19 @@ impl Timetable {
             if !reached.insert(stop.station) {
                 continue;
             }
-            rides.extend(runs.iter().map(|(began, day)| TrainRide {
+            rides.extend(boards.days.iter().map(|day| TrainRide {
                 trip,
-                date: *began,
-                legs: *start..at,
-                departs: add_seconds(*day, *departs),
-                arrives: add_seconds(*day, arrives + trip_details.shift_s),
+                date: day.date,
+                legs: boards.at..at,
+                departs: add_seconds(day.start, boards.departs),
+                arrives: add_seconds(day.start, arrives + trip_details.shift_s),
             }));
         }
         rides
     }
 
-    /// Lists the stretches that leave on a date or the day after, by the clocks of the station where
-    /// they begin, and end at `to`. Where zones differ, the day before counts, too. They are grouped
+    /// Lists the stretches that leave on a date or the day after, by the clocks where they begin,
+    /// and end at `to`. Where zones differ, the day before counts, too. They are grouped
     /// by the station where they begin, and the earliest comes first. As with rides, a stretch
     /// begins at the last call at its first station before `to`.
     fn onward(
@@ -182,13 +190,13 @@ impl Timetable {
                 let service = &self.services[trip_details.service as usize];
                 for leaves in first_day..=1 {
                     let leaves = add_days(date, leaves);
-                    for (began, day) in days.runs_leaving(stop.station, departs, service, leaves) {
+                    for day in days.days_leaving(stop.station, departs, service, leaves) {
                         onward.entry(stop.station).or_default().push(TrainRide {
                             trip: *trip,
-                            date: began,
+                            date: day.date,
                             legs: at..end,
-                            departs: add_seconds(day, departs),
-                            arrives: add_seconds(day, arrives),
+                            departs: add_seconds(day.start, departs),
+                            arrives: add_seconds(day.start, arrives),
                         });
                     }
                 }

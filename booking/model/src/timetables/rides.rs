@@ -26,8 +26,8 @@ pub struct TrainRide {
 
 impl Timetable {
     /// Finds the trains that go from `from` to `to`, earliest first. `date` is the day on which a
-    /// train leaves `from`, by the clocks there. The list may therefore have trains that began their run on an earlier
-    /// day.
+    /// train leaves `from`, by the clocks there. The list may therefore have trains that began
+    /// their run on an earlier day.
     #[must_use]
     pub fn rides(&self, from: u32, to: u32, date: Date) -> Vec<TrainRide> {
         let mut days = ServiceDayStarts::new(self);
@@ -88,13 +88,13 @@ impl Timetable {
                 arrives + trip_details.shift_s,
             );
             let service = &self.services[trip_details.service as usize];
-            for (began, day) in days.runs_leaving(from, departs, service, date) {
+            for day in days.days_leaving(from, departs, service, date) {
                 on_date.push(TrainRide {
                     trip,
-                    date: began,
+                    date: day.date,
                     legs: legs.clone(),
-                    departs: add_seconds(day, departs),
-                    arrives: add_seconds(day, arrives),
+                    departs: add_seconds(day.start, departs),
+                    arrives: add_seconds(day.start, arrives),
                 });
             }
         }

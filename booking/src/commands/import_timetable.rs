@@ -88,7 +88,7 @@ pub struct ImportedTimetable {
 pub struct DepartureChanges {
     /// They stay as they were.
     pub unchanged: ChangedDepartures,
-    /// They have another number or title, and nothing else changes.
+    /// They have another number, title or names of stations, and nothing else changes.
     pub renamed: ChangedDepartures,
     /// They have other times.
     pub retimed: ChangedDepartures,
@@ -158,7 +158,7 @@ impl DepartureChanges {
     pub fn kinds(self) -> impl Iterator<Item = (&'static str, ChangedDepartures)> {
         let kinds = [
             ("stay as they were", self.unchanged),
-            ("have another number", self.renamed),
+            ("have another number or name", self.renamed),
             ("have other times", self.retimed),
             (
                 "leave or arrive over 15 minutes off, so that buyers may give tickets back free",

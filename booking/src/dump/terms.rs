@@ -1,5 +1,5 @@
-//! The versions of terms under which a show was sold, with all that a judge needs to compute prices,
-//! refunds and exchanges again.
+//! The versions of terms under which a show was sold, with all that a judge needs to compute
+//! prices, refunds and exchanges again.
 
 use std::collections::BTreeMap;
 

@@ -11,8 +11,8 @@ use crate::harness::{Browser, Server};
 use crate::rail::date;
 
 /// RE 101 and RE 103 go from Ahausen, in London's zone, to Bedorf and Cestadt, in that of Paris. At
-/// Cestadt one changes to RB 7. RE 199 leaves at 00:20 in Paris, which is 23:20 of the day before in
-/// London.
+/// Cestadt one changes to RB 7. RE 199 leaves at 00:20 in Paris, which in London is 23:20 of the
+/// day before.
 const FEED: [(&str, &str); 7] = [
     (
         "agency.txt",

@@ -1,5 +1,5 @@
-//! Converts the runs of trains to the JSON that the ledger stores, and back. The JSON is the same in
-//! every database.
+//! Converts the runs of trains to the JSON that the ledger stores, and back. The JSON is the same
+//! in every database.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

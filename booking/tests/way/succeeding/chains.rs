@@ -1,8 +1,8 @@
-//! Random chains of imports. Trains are added, doubled, removed, retimed, renumbered, get other
-//! stations and other ids, while seats are held and sold between the imports. Whatever happens,
-//! each ticket stays with its train, or somebody decided about it, and no train is sold under two
-//! ids.
-//! `FAIRGATE_CHAINS` sets how many chains are played; there are few by default.
+//! Random chains of imports. Trains are added, doubled, removed, retimed and renumbered, and get
+//! other stations, ids and fares, while seats are held and sold between the imports. Whatever
+//! happens, each ticket stays with its train and its price, or somebody decided about it, and no
+//! train is sold under two ids. `FAIRGATE_CHAINS` sets how many chains are played; there are few by
+//! default.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,6 +35,8 @@ struct SoldTicket {
     /// The minute at which the train leaves, as of the last look.
     leaves: u32,
     seat: String,
+    /// What a ride cost when it was sold, in minor units.
+    price: i64,
     /// Whether somebody decided that the train is cancelled or goes on as it was sold.
     is_decided: bool,
 }
@@ -47,6 +49,8 @@ struct Chain {
     /// The trains as the last timetable but one had them.
     before: Vec<RunningTrain>,
     tickets: Vec<SoldTicket>,
+    /// What a ride costs, in minor units.
+    price: i64,
     next_key: u32,
     visitors: u16,
 }
@@ -68,16 +72,21 @@ impl Chain {
             trains: Vec::new(),
             before: Vec::new(),
             tickets: Vec::new(),
+            price: PRICE,
             next_key: 0,
             visitors: 0,
         };
         for _ in 0..4 {
             chain.add_train();
         }
-        let parts = timetable(&chain.listed());
+        let parts = chain.timetable();
         chain.app.import_timetable(&parts).await;
         chain.app = chain.app.restarted().await;
         chain
+    }
+
+    fn timetable(&self) -> TimetableParts {
+        timetable_at(&self.listed(), self.price)
     }
 
     fn listed(&self) -> Vec<Train> {
@@ -103,7 +112,7 @@ impl Chain {
 
     /// Changes one thing about the trains.
     fn change(&mut self) {
-        let kind = self.dice.random_range(0..8);
+        let kind = self.dice.random_range(0..9);
         if kind == 0 || self.trains.is_empty() {
             self.add_train();
             return;
@@ -125,6 +134,7 @@ impl Chain {
                 let train = &mut self.trains[at].train;
                 train.leaves = (train.leaves + by).saturating_sub(90).max(300);
             }
+            8 => self.price = 10 * self.dice.random_range(50..200),
             5 => self.trains[at].train.number = format!("RE {}", 104 + at),
             6 => {
                 let stations = &mut self.trains[at].train.stations;
@@ -199,6 +209,7 @@ impl Chain {
                 key,
                 leaves,
                 seat,
+                price: self.price,
                 is_decided: false,
             });
         }
@@ -228,11 +239,11 @@ impl Chain {
     /// Imports the trains as they are now. Decides about each departure that is named, and checks
     /// that a refused import changes nothing.
     async fn import(&mut self) {
-        let parts = timetable(&self.listed());
+        let parts = self.timetable();
         let mut choices = none();
         let before = self.in_force().await.kept_departures().to_vec();
         let switched = loop {
-            let undecided = match replace(&self.app, &self.listed(), choices.clone()).await {
+            let undecided = match replace_by(&self.app, &parts, choices.clone()).await {
                 Ok(switched) => break switched,
                 Err(undecided) => undecided,
             };
@@ -259,11 +270,15 @@ impl Chain {
             let timetable = self.in_force().await;
             let sold = self.trains.iter().zip(0..).filter_map(|(running, trip)| {
                 let show = timetable.show_id(trip, day())?;
-                Some((show.to_string(), moment(running.train.leaves)))
+                Some((show.to_string(), moment(running.train.leaves), self.price))
             });
-            let expected: BTreeSet<(String, String)> = sold.collect();
-            let of = |trip: &Value| (text(trip, "show"), text(trip, "departs"));
-            let found: BTreeSet<(String, String)> = listed.iter().map(of).collect();
+            let expected: BTreeSet<(String, String, i64)> = sold.collect();
+            let of = |trip: &Value| {
+                let price = trip["classes"][2]["price"]["amount"].as_i64();
+                let price = price.expect("a price");
+                (text(trip, "show"), text(trip, "departs"), price)
+            };
+            let found: BTreeSet<(String, String, i64)> = listed.iter().map(of).collect();
             (found == expected).then_some(version)
         })
         .await;
@@ -276,6 +291,8 @@ impl Chain {
         let mut seats = BTreeSet::new();
         for ticket in &mut self.tickets {
             let record = self.app.read(&ticket.order).await;
+            let paid = record["seats"][0]["price"]["amount"].as_i64();
+            assert_eq!(paid, Some(ticket.price), "{ticket:?}");
             let state = text(&record, "state");
             if state != "ticketed" {
                 assert!(ticket.is_decided, "{state} without a decision: {ticket:?}");

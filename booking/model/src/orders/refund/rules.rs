@@ -81,10 +81,11 @@ pub fn until_ms(begins_ms: i64, until_h: u32) -> i64 {
     begins_ms - i64::from(until_h) * HOUR_MS
 }
 
-/// Returns the rule in force at `now_ms` for some seats of an order. There is no fee if the show was
-/// cancelled, or if it was postponed and its time for free refunds has not ended, or before a train
-/// leaves that was moved too far ([`OrderTerms::is_moved`]). Otherwise, the rules that the order was made under and the show's present rules
-/// are compared. Of those that have not ended, the rule with the lowest fee is in force.
+/// Returns the rule in force at `now_ms` for some seats of an order. There is no fee if the show
+/// was cancelled, if it was postponed and its time for free refunds has not ended, or before a
+/// train leaves that was moved too far ([`OrderTerms::is_moved`]). Otherwise, the rules that the
+/// order was made under and the show's present rules are compared. Of those that have not ended,
+/// the rule with the lowest fee is in force.
 ///
 /// # Errors
 /// [`RefundRuleError`] if no rule is in force.

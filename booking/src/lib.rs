@@ -2,6 +2,7 @@
 
 pub mod app;
 pub mod catalogue;
+pub mod choices;
 pub mod cinema;
 pub mod commands;
 pub mod config;

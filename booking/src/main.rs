@@ -1,23 +1,22 @@
 //! The command line of booking: reads the arguments, runs one command, and prints what it did.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use booking::cinema::ProgrammePutRefusal;
+use booking::commands::decisions::DecisionArguments;
 use booking::commands::dump::{self, DumpError};
 use booking::commands::import_programme::{ProgrammeImportError, import_programme};
 use booking::commands::import_timetable::{self, RailFeedKind, TimetableImport};
 use booking::commands::reconcile;
 use booking::config::BookingConfig;
-use booking::rail::succession::DepartureChoices;
 use booking::service::{BookingService, BookingStartError};
 use clap::{Args, Parser, Subcommand};
 use fairgate_base::clock::Clock;
 use fairgate_base::config::{SecretSetting, SettingSources, StoreSettings};
 use fairgate_base::process;
 use fairgate_model::counted::counted;
-use fairgate_model::ids::ShowId;
 use fairgate_model::payments::kind::ProviderKind;
 
 /// Fairgate's booking core.
@@ -164,59 +163,10 @@ struct RailFeedArguments {
     #[command(flatten)]
     payments: PaymentArguments,
     #[command(flatten)]
-    departures: DepartureArguments,
+    decisions: DecisionArguments,
     /// Prints what was imported as JSON.
     #[arg(long)]
     json: bool,
-}
-
-/// What becomes of departures that somebody held or bought and that the new timetable does not
-/// surely have.
-#[derive(Args)]
-struct DepartureArguments {
-    /// The sold departure OLD is the departure NEW of the new timetable. OLD keeps its id.
-    #[arg(long = "match", value_name = "OLD=NEW", value_parser = matched_shows)]
-    matches: Vec<(ShowId, ShowId)>,
-    /// The departure goes on as it was sold. Nothing more is sold of it, nor of departures that may
-    /// be the same train.
-    #[arg(long, value_name = "ID")]
-    keep: Vec<ShowId>,
-    /// The departure is cancelled, and its buyers get their money back.
-    #[arg(long, value_name = "ID")]
-    cancel: Vec<ShowId>,
-    /// Only says what the import would change.
-    #[arg(long)]
-    preview: bool,
-}
-
-impl DepartureArguments {
-    /// Returns the decisions.
-    ///
-    /// # Errors
-    /// If two decisions are about one departure.
-    fn choices(&self) -> Result<DepartureChoices, String> {
-        let old = self.matches.iter().map(|(old, _)| old);
-        let mut seen = BTreeSet::new();
-        let twice = old.chain(&self.keep).chain(&self.cancel);
-        if let Some(twice) = twice.into_iter().find(|show| !seen.insert(*show)) {
-            return Err(format!(
-                "{twice} is named twice by --match, --keep or --cancel. Nothing was imported."
-            ));
-        }
-        Ok(DepartureChoices {
-            matches: self.matches.iter().cloned().collect(),
-            keep: self.keep.iter().cloned().collect(),
-            cancel: self.cancel.iter().cloned().collect(),
-        })
-    }
-}
-
-fn matched_shows(text: &str) -> Result<(ShowId, ShowId), String> {
-    let (old, new) = text
-        .split_once('=')
-        .ok_or("write it as OLD=NEW, with the ids of two departures")?;
-    let show = |id: &str| id.parse().map_err(|error| format!("{id}: {error}"));
-    Ok((show(old)?, show(new)?))
 }
 
 fn main() -> ExitCode {
@@ -336,8 +286,8 @@ fn run_import(command: ImportCommand) -> Result<(), String> {
         database: feed.ledger.database_url(),
         data: feed.ledger.data,
         payments: feed.payments.provider()?,
-        choices: feed.departures.choices()?,
-        is_preview: feed.departures.preview,
+        choices: feed.decisions.choices()?,
+        is_preview: feed.decisions.preview,
     };
     let now_ms = Clock::system().now_ms();
     let runtime = process::make_runtime().map_err(|error| error.to_string())?;
@@ -366,7 +316,7 @@ fn run_import(command: ImportCommand) -> Result<(), String> {
     for (becomes, changed) in imported.departures.kinds() {
         println!(
             "of the departures that were held or sold, {} {becomes} ({}, {})",
-            changed.departures,
+            changed.shows,
             counted(changed.tickets, "ticket", "tickets"),
             counted(changed.buyers, "buyer", "buyers")
         );

@@ -15,16 +15,16 @@ use fairgate_model::timetables::{Timetable, TimetableParts};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use crate::choices::ShowChoices;
 use crate::ledger::{
-    DecidedDeparture, DepartureDecision, Ledger, LedgerError, NewSeatingPlan, NewTimetable,
-    SoldFigures, SwitchedTimetable, TimetableRefused, UndecidedDeparture,
+    ChangedShows, DecidedDeparture, DepartureDecision, Ledger, LedgerError, NewSeatingPlan,
+    NewTimetable, SwitchedTimetable, TimetableRefused, UndecidedShow,
 };
 use crate::open::{self, BookingOpenError};
 use crate::rail::import::payable::check_fares_payable;
 use crate::rail::import::service_days::sale_days_note;
 use crate::rail::import::{ImportedRailFeed, RailFeedFault, read_gtfs, read_timetable};
 use crate::rail::replacement::TimetableReplacement;
-use crate::rail::succession::DepartureChoices;
 use fairgate_base::config::{SecretSetting, StoreSettings};
 
 /// The kind of a feed.
@@ -55,7 +55,7 @@ pub struct TimetableImport {
     /// The payment provider. A fare that it never takes is a fault.
     pub payments: ProviderKind,
     /// What a person decided about single departures.
-    pub choices: DepartureChoices,
+    pub choices: ShowChoices,
     /// Whether the import is only tried, and nothing is stored.
     pub is_preview: bool,
 }
@@ -87,42 +87,20 @@ pub struct ImportedTimetable {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct DepartureChanges {
     /// They stay as they were.
-    pub unchanged: ChangedDepartures,
+    pub unchanged: ChangedShows,
     /// They have another number, title or names of stations, and nothing else changes.
-    pub renamed: ChangedDepartures,
+    pub renamed: ChangedShows,
     /// They have other times.
-    pub retimed: ChangedDepartures,
+    pub retimed: ChangedShows,
     /// They leave or arrive so much earlier or later that buyers may give tickets back without a
     /// fee. Tickets, buyers and sums are those of these buyers alone.
-    pub moved: ChangedDepartures,
+    pub moved: ChangedShows,
     /// They have other fares or rules for whoever holds seats from now on.
-    pub repriced: ChangedDepartures,
+    pub repriced: ChangedShows,
     /// They go on as they were sold, and nothing more is sold of them.
-    pub kept: ChangedDepartures,
+    pub kept: ChangedShows,
     /// They are cancelled, and their buyers get their money back.
-    pub cancelled: ChangedDepartures,
-}
-
-/// Some departures, and what is sold of them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct ChangedDepartures {
-    /// How many departures.
-    pub departures: u64,
-    /// How many tickets they have together.
-    pub tickets: u64,
-    /// How many people have orders, counted once for each departure.
-    pub buyers: u64,
-    /// What buyers paid and did not get back, in minor units.
-    pub paid: i64,
-}
-
-impl ChangedDepartures {
-    fn add(&mut self, sold: SoldFigures) {
-        self.departures += 1;
-        self.tickets += sold.tickets;
-        self.buyers += sold.buyers;
-        self.paid += sold.paid;
-    }
+    pub cancelled: ChangedShows,
 }
 
 impl DepartureChanges {
@@ -155,7 +133,7 @@ impl DepartureChanges {
     }
 
     /// Returns each kind of change that has departures, with its words.
-    pub fn kinds(self) -> impl Iterator<Item = (&'static str, ChangedDepartures)> {
+    pub fn kinds(self) -> impl Iterator<Item = (&'static str, ChangedShows)> {
         let kinds = [
             ("stay as they were", self.unchanged),
             ("have another number or name", self.renamed),
@@ -168,9 +146,7 @@ impl DepartureChanges {
             ("go on as sold and sell nothing more", self.kept),
             ("are cancelled", self.cancelled),
         ];
-        kinds
-            .into_iter()
-            .filter(|(_, changed)| changed.departures > 0)
+        kinds.into_iter().filter(|(_, changed)| changed.shows > 0)
     }
 }
 
@@ -178,13 +154,13 @@ impl DepartureChanges {
 #[derive(Debug, thiserror::Error)]
 pub enum TimetableImportError {
     /// The feed has faults.
-    #[error("{}nothing was imported: {} in {}", fault_lines(.1), counted(.1.len(), "fault", "faults"), .0.display())]
+    #[error("{}nothing was imported: {} in {}", lines(.1), counted(.1.len(), "fault", "faults"), .0.display())]
     Feed(PathBuf, Vec<RailFeedFault>),
     /// The file of `--rail` cannot be read.
     #[error("nothing was imported: {} cannot be read: {}", .0.display(), .1)]
     Unread(PathBuf, std::io::Error),
     /// The file of `--rail` has faults.
-    #[error("{}nothing was imported: {} in {}", fault_lines(.1), counted(.1.len(), "fault", "faults"), .0.display())]
+    #[error("{}nothing was imported: {} in {}", lines(.1), counted(.1.len(), "fault", "faults"), .0.display())]
     Rail(PathBuf, Vec<String>),
     /// The carriages of a kind of train make no valid plan. Has the kind and the reason.
     #[error("nothing was imported: the carriages of {0}: {1}")]
@@ -196,29 +172,14 @@ pub enum TimetableImportError {
     #[error("nothing was imported: {0}")]
     NotOpened(#[source] BookingOpenError),
     /// The new timetable does not surely have departures that were sold.
-    #[error("{}nothing was imported: {} of the new timetable. Decide about each with --match OLD=NEW (it is that departure), --keep ID (it goes on as sold, and nothing more is sold of it) or --cancel ID (it is cancelled, and its buyers get their money back), and import again", undecided_lines(.0), counted(.0.len(), "departure is not surely part", "departures are not surely part"))]
-    Undecided(Vec<UndecidedDeparture>),
+    #[error("{}nothing was imported: {} of the new timetable. Decide about each with --match OLD=NEW (it is that departure), --keep ID (it goes on as sold, and nothing more is sold of it) or --cancel ID (it is cancelled, and its buyers get their money back), and import again", lines(.0), counted(.0.len(), "departure is not surely part", "departures are not surely part"))]
+    Undecided(Vec<UndecidedShow>),
     /// Others imported timetables again and again.
     #[error("nothing was imported: other timetables were imported at the same time; try again")]
     Replaced,
     /// The timetable could not be stored.
     #[error("nothing was imported: {0}")]
     Ledger(#[from] LedgerError),
-}
-
-fn undecided_lines(undecided: &[UndecidedDeparture]) -> String {
-    let line = |departure: &UndecidedDeparture| {
-        let UndecidedDeparture {
-            show,
-            why,
-            sold,
-            currency,
-        } = departure;
-        let tickets = counted(sold.tickets, "ticket", "tickets");
-        let paid = currency.with_amount(sold.paid);
-        format!("{show} ({tickets}, {paid} paid): {why}\n")
-    };
-    undecided.iter().map(line).collect()
 }
 
 impl From<BookingOpenError> for TimetableImportError {
@@ -230,8 +191,9 @@ impl From<BookingOpenError> for TimetableImportError {
     }
 }
 
-fn fault_lines<T: fmt::Display>(faults: &[T]) -> String {
-    faults.iter().map(|fault| format!("{fault}\n")).collect()
+/// Writes each of some things on a line of its own.
+fn lines<T: fmt::Display>(things: &[T]) -> String {
+    things.iter().map(|thing| format!("{thing}\n")).collect()
 }
 
 /// Imports a feed as the ledger's next timetable.
@@ -274,7 +236,7 @@ pub async fn import_timetable(
 pub async fn replace_timetable(
     ledger: &Ledger,
     parts: &TimetableParts,
-    (choices, is_preview): (DepartureChoices, bool),
+    (choices, is_preview): (ShowChoices, bool),
     now_ms: i64,
 ) -> Result<SwitchedTimetable, TimetableImportError> {
     let timetable = Timetable::new(parts.clone());

@@ -6,14 +6,12 @@ use std::sync::Arc;
 
 use fairgate_databases::LedgerError;
 use fairgate_model::ids::{ShowId, VenueId};
-use fairgate_model::money::Currency;
 use fairgate_model::runs::TrainRun;
 use fairgate_model::shows::rules::{ExchangeRule, RefundRule};
 use fairgate_model::timetables::KeptDeparture;
 use jiff::civil::Date;
-use serde::Serialize;
 
-use super::StoredShow;
+use super::{SoldFigures, StoredShow, UndecidedShow};
 
 /// A timetable to be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,17 +59,6 @@ pub struct TouchedDeparture {
     /// Whether somebody has an order for the departure or waits for a seat. If not, somebody may
     /// still hold a seat: only the inventory store knows the holds.
     pub in_use: bool,
-}
-
-/// What is sold of a departure.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct SoldFigures {
-    /// How many people have orders.
-    pub buyers: u64,
-    /// How many tickets are valid.
-    pub tickets: u64,
-    /// What buyers paid and did not get back, in minor units.
-    pub paid: i64,
 }
 
 /// What a new timetable does to a departure that somebody touched.
@@ -125,28 +112,12 @@ pub struct KeptRun {
     pub unsold: Vec<String>,
 }
 
-/// A departure about which a person must decide.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct UndecidedDeparture {
-    /// The show.
-    pub show: ShowId,
-    /// Why the new timetable does not surely have it, in one sentence.
-    pub why: String,
-    /// What is sold of it.
-    #[serde(flatten)]
-    pub sold: SoldFigures,
-    /// The currency of what was paid.
-    pub currency: Currency,
-}
-
 /// Decides what becomes of each departure that somebody touched, in the same order.
 ///
 /// The ledger calls it inside the transaction that replaces the timetable, with the departures as
 /// they are then. It has no side effects, because a transaction may run again.
 pub type DecideDepartures = Box<
-    dyn Fn(&[TouchedDeparture]) -> Result<Vec<DepartureDecision>, Vec<UndecidedDeparture>>
-        + Send
-        + Sync,
+    dyn Fn(&[TouchedDeparture]) -> Result<Vec<DepartureDecision>, Vec<UndecidedShow>> + Send + Sync,
 >;
 
 /// The change from one timetable to the next.
@@ -187,7 +158,7 @@ pub struct SwitchedTimetable {
 pub enum TimetableRefused {
     /// A person must decide what becomes of these departures.
     #[error("the new timetable does not surely have {} departures that were sold", .0.len())]
-    Undecided(Vec<UndecidedDeparture>),
+    Undecided(Vec<UndecidedShow>),
     /// Only a preview was wanted. Has what the import would change.
     #[error("only a preview was wanted")]
     Preview(Box<SwitchedTimetable>),

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use fairgate_model::timetables::Timetable;
 
-use super::succession::{DepartureChoices, Succession};
+use super::succession::Succession;
+use crate::choices::ShowChoices;
 use crate::ledger::{
     DecideDepartures, Ledger, LedgerError, NewTimetable, SwitchedTimetable, TimetableRefused,
     TimetableSwitch, TouchedDeparture,
@@ -21,7 +22,7 @@ pub struct TimetableReplacement {
     /// The same timetable.
     pub timetable: Arc<Timetable>,
     /// What a person decided about single departures.
-    pub choices: Arc<DepartureChoices>,
+    pub choices: Arc<ShowChoices>,
     /// Whether nothing is to be stored.
     pub is_preview: bool,
 }

@@ -14,24 +14,14 @@ use fairgate_model::timetables::{
 };
 use jiff::civil::Date;
 
+use crate::choices::ShowChoices;
 use crate::ledger::{
     ChangedRun, DepartureDecision, KeptRun, SoldFigures, TouchedDeparture, TripOnDate,
-    UndecidedDeparture,
+    UndecidedShow,
 };
 
 /// Why a departure is cancelled that nobody has an order for.
 const GONE: &str = "The train is not in the new timetable.";
-
-/// What a person decided about single departures.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct DepartureChoices {
-    /// Departures that are another departure of the new timetable, by the ids of both.
-    pub matches: BTreeMap<ShowId, ShowId>,
-    /// Departures that go on as they were sold. Nothing more is sold of them.
-    pub keep: BTreeSet<ShowId>,
-    /// Departures that are cancelled, so that their buyers get their money back.
-    pub cancel: BTreeSet<ShowId>,
-}
 
 /// Two timetables, of which the new one takes the place of the earlier one.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +31,7 @@ pub struct Succession<'a> {
     /// The timetable that takes its place. No departure keeps an id in it yet.
     pub new: &'a Timetable,
     /// What a person decided.
-    pub choices: &'a DepartureChoices,
+    pub choices: &'a ShowChoices,
 }
 
 impl Succession<'_> {
@@ -53,13 +43,13 @@ impl Succession<'_> {
         &self,
         touched: &[TouchedDeparture],
         now_ms: i64,
-    ) -> Result<Vec<DepartureDecision>, Vec<UndecidedDeparture>> {
+    ) -> Result<Vec<DepartureDecision>, Vec<UndecidedShow>> {
         let sold: Vec<SoldDeparture<'_>> = touched.iter().filter_map(sold_departure).collect();
         let outcomes = match_departures(self.earlier, self.new, &sold);
         let mut taken = BTreeMap::new();
         for (show, outcome) in &outcomes {
             if let MatchOutcome::Same(trip) = outcome
-                && !self.is_chosen(show)
+                && !self.choices.has(show)
                 && let Some((_, date)) = self.earlier.trip_of_show(show)
             {
                 taken.insert((*trip, date), show.clone());
@@ -71,7 +61,7 @@ impl Succession<'_> {
             let outcome = outcomes.get(&departure.show.id);
             match self.decide_one(departure, outcome, &mut taken, now_ms) {
                 Ok(decision) => decided.push(decision),
-                Err(why) => undecided.push(UndecidedDeparture {
+                Err(why) => undecided.push(UndecidedShow {
                     show: departure.show.id.clone(),
                     why,
                     sold: departure.sold,
@@ -86,24 +76,11 @@ impl Succession<'_> {
         }
     }
 
-    fn is_chosen(&self, show: &ShowId) -> bool {
-        let choices = self.choices;
-        choices.matches.contains_key(show)
-            || choices.keep.contains(show)
-            || choices.cancel.contains(show)
-    }
-
     /// Returns the choices about departures that nobody touched.
-    fn unknown_choices(&self, touched: &[TouchedDeparture]) -> Vec<UndecidedDeparture> {
+    fn unknown_choices(&self, touched: &[TouchedDeparture]) -> Vec<UndecidedShow> {
         let known: BTreeSet<&ShowId> = touched.iter().map(|departure| &departure.show.id).collect();
-        let choices = self.choices;
-        let named = choices
-            .matches
-            .keys()
-            .chain(&choices.keep)
-            .chain(&choices.cancel);
-        let unknown = named.filter(|show| !known.contains(show));
-        let unknown = unknown.map(|show| UndecidedDeparture {
+        let unknown = self.choices.shows().filter(|show| !known.contains(show));
+        let unknown = unknown.map(|show| UndecidedShow {
             show: show.clone(),
             why: "nobody has held or bought a seat of a departure with this id, so there is nothing to decide; leave it out".to_owned(),
             sold: SoldFigures::default(),

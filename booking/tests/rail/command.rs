@@ -1,10 +1,10 @@
 //! Tests the import of a timetable into a ledger: the whole feed is stored, or nothing.
 
+use booking::choices::ShowChoices;
 use booking::commands::import_timetable::{
     RailFeedKind, TimetableImport, TimetableImportError, import_timetable,
 };
 use booking::ledger::Ledger;
-use booking::rail::succession::DepartureChoices;
 use fairgate_base::process::data;
 use fairgate_databases::{Installation, SqliteDatabase};
 use fairgate_model::payments::kind::ProviderKind;
@@ -22,7 +22,7 @@ fn wanted(feed: &Path, data: &Path) -> TimetableImport {
         data: data.to_owned(),
         database: None,
         payments: ProviderKind::None,
-        choices: DepartureChoices::default(),
+        choices: ShowChoices::default(),
         is_preview: false,
     }
 }

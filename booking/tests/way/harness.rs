@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use booking::app::{Booking, BookingSetup};
+use booking::choices::ShowChoices;
 use booking::commands::import_timetable::{TimetableImportError, replace_timetable};
 use booking::config::PaymentSettings;
 use booking::ledger::{Ledger, LedgerError, SwitchedTimetable};
-use booking::rail::succession::DepartureChoices;
 use booking::store::InventoryStore;
 use booking::store::memory::MemoryStore;
 use booking::store::redis::{RedisStore, RedisStoreOptions};
@@ -154,7 +154,7 @@ impl App {
 
     /// Puts a timetable in the place of the one in force.
     pub async fn import_timetable(&self, parts: &TimetableParts) {
-        let switched = self.replace_timetable(parts, DepartureChoices::default());
+        let switched = self.replace_timetable(parts, ShowChoices::default());
         switched.await.expect("imported");
     }
 
@@ -163,7 +163,7 @@ impl App {
     pub async fn replace_timetable(
         &self,
         parts: &TimetableParts,
-        choices: DepartureChoices,
+        choices: ShowChoices,
     ) -> Result<SwitchedTimetable, TimetableImportError> {
         let ledger = self.ledger().await;
         let now_ms = self.clock.now_ms();

@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
+use booking::choices::ShowChoices;
 use booking::commands::import_timetable::{RailFeedKind, TimetableImport, import_timetable};
-use booking::rail::succession::DepartureChoices;
 use fairgate_model::payments::kind::ProviderKind;
 use serde_json::{Value, json};
 
@@ -77,7 +77,7 @@ pub async fn put_in(zone: &str, settings: &str, data: &Path) {
         data: data.to_owned(),
         database: None,
         payments: ProviderKind::None,
-        choices: DepartureChoices::default(),
+        choices: ShowChoices::default(),
         is_preview: false,
     };
     import_timetable(wanted, 1).await.expect("imported");

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
+use booking::choices::ShowChoices;
 use booking::commands::import_timetable::{RailFeedKind, TimetableImport, import_timetable};
-use booking::rail::succession::DepartureChoices;
 use fairgate_model::payments::kind::ProviderKind;
 
 use crate::harness::{Browser, Server};
@@ -63,7 +63,7 @@ async fn import(data: &Path) {
         data: data.to_owned(),
         database: None,
         payments: ProviderKind::None,
-        choices: DepartureChoices::default(),
+        choices: ShowChoices::default(),
         is_preview: false,
     };
     import_timetable(wanted, 1).await.expect("imported");

@@ -9,7 +9,7 @@ use super::*;
 use crate::ledger::{
     ChangedRun, DepartureDecision, KeptRun, LedgerError, NewSeatingPlan, NewTimetable, SoldFigures,
     StoredTimetable, SwitchedTimetable, TimetableRefused, TimetableSwitch, TouchedDeparture,
-    TripOnDate, UndecidedDeparture,
+    TripOnDate, UndecidedShow,
 };
 
 pub(super) const CASES: &[Case] = cases![
@@ -233,7 +233,7 @@ async fn an_undecided_departure_a_preview_and_a_replaced_timetable_leave_all_as_
         DepartureDecision::Cancelled("It is gone.".to_owned(), KeptRun::default())
     };
     let version = ledger.catalogue_version().await.expect("readable");
-    let undecided = UndecidedDeparture {
+    let undecided = UndecidedShow {
         show: "sold".parse().expect("a slug"),
         why: "nobody knows".to_owned(),
         sold: SoldFigures::default(),

@@ -40,6 +40,7 @@ mod rows;
 mod sandbox;
 mod settle;
 mod showing_rows;
+mod sold_shows;
 mod stopped_passes;
 mod terms;
 #[cfg(test)]

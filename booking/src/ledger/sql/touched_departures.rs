@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fairgate_databases::{SqlRow, SqlTransaction};
+use fairgate_databases::SqlTransaction;
 use fairgate_model::ids::ShowId;
 use fairgate_model::runs::TrainRun;
 use fairgate_model::timetables::KeptDeparture;
@@ -12,27 +12,13 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 
 use super::departures::{departures_since, rewrite_departure};
-use super::rows::{Result, from_json, parsed, stored_run, text};
+use super::rows::{Result, parsed, stored_run, text};
+use super::sold_shows::SoldShows;
 use super::{fates, lock, moved_tickets};
 use crate::ledger::{
     ChangedRun, DecideDepartures, DecidedDeparture, DepartureDecision, NewFate, SoldFigures,
     StoredShow, TimetableRefused, TouchedDeparture,
 };
-
-/// How many tickets of each show are valid.
-const TICKETS: &str = "SELECT show, COUNT(*) FROM tickets \
-     WHERE show = ANY ($1) AND voided_at IS NULL GROUP BY show";
-/// How many orders of each show hold seats.
-const ORDERS: &str = "SELECT show, COUNT(*) FROM orders WHERE show = ANY ($1) \
-     AND state IN ('pending', 'confirmed', 'ticketed', 'partly_refunded') GROUP BY show";
-/// How many people have such an order.
-const BUYERS: &str = "SELECT show, COUNT(DISTINCT visitor) FROM orders WHERE show = ANY ($1) \
-     AND state IN ('pending', 'confirmed', 'ticketed', 'partly_refunded') GROUP BY show";
-/// What buyers paid for each show and did not get back.
-const PAID: &str = "SELECT o.show, SUM(o.total - (SELECT COALESCE(SUM(r.amount), 0)::bigint \
-     FROM refunds r WHERE r.order_id = o.order_id))::bigint FROM orders o \
-     WHERE o.show = ANY ($1) AND o.state IN ('confirmed', 'ticketed', 'partly_refunded') \
-     GROUP BY o.show";
 
 /// How long (ms) before now a departure may have begun and still be on its way. Departures that
 /// began earlier are left alone.
@@ -124,29 +110,17 @@ async fn write_decision(
 async fn read_touched(tx: &SqlTransaction, shows: &[StoredShow]) -> Result<Vec<TouchedDeparture>> {
     let ids: Vec<&str> = shows.iter().map(|show| show.id.as_str()).collect();
     let mut stretches = claimed_stretches(tx, &ids).await?;
-    let waiting = waiting_parties(tx, &ids).await?;
-    let [tickets, orders, buyers, paid] = [
-        sums(tx, &ids, TICKETS).await?,
-        sums(tx, &ids, ORDERS).await?,
-        sums(tx, &ids, BUYERS).await?,
-        sums(tx, &ids, PAID).await?,
-    ];
+    let sold = SoldShows::read(tx, &ids).await?;
     let touched = shows.iter().map(|show| {
-        let of = |sums: &BTreeMap<ShowId, i64>| sums.get(&show.id).copied().unwrap_or_default();
-        let counted = |sums| u64::try_from(of(sums)).unwrap_or_default();
-        let mut sold = stretches.remove(&show.id).unwrap_or_default();
-        let parties = waiting.get(&show.id).map_or(&[][..], Vec::as_slice);
+        let mut stretches = stretches.remove(&show.id).unwrap_or_default();
         if let Some(run) = &show.run {
-            sold.extend(parties.iter().filter_map(|party| waited_for(run, party)));
+            let parties = sold.waiting(&show.id).iter();
+            stretches.extend(parties.filter_map(|party| waited_for(run, party)));
         }
         TouchedDeparture {
-            stretches: sold,
-            sold: SoldFigures {
-                buyers: counted(&buyers),
-                tickets: counted(&tickets),
-                paid: of(&paid),
-            },
-            in_use: of(&orders) > 0 || !parties.is_empty(),
+            stretches,
+            sold: sold.figures(&show.id),
+            in_use: sold.is_in_use(&show.id),
             show: show.clone(),
         }
     });
@@ -175,26 +149,6 @@ async fn claimed_stretches(
         of_show.insert((call(1)?, call(2)?));
     }
     Ok(stretches)
-}
-
-async fn waiting_parties(
-    tx: &SqlTransaction,
-    ids: &[&str],
-) -> Result<BTreeMap<ShowId, Vec<WaitlistParty>>> {
-    let sql = "SELECT show, party FROM waiters WHERE show = ANY ($1) AND ended_at IS NULL";
-    let mut parties: BTreeMap<ShowId, Vec<WaitlistParty>> = BTreeMap::new();
-    for row in tx.query(sql, &[&ids]).await? {
-        let of_show = parties.entry(parsed(text(&row, 0)?)?).or_default();
-        of_show.push(from_json(text(&row, 1)?)?);
-    }
-    Ok(parties)
-}
-
-/// Runs a statement that returns shows and a number for each.
-async fn sums(tx: &SqlTransaction, ids: &[&str], sql: &str) -> Result<BTreeMap<ShowId, i64>> {
-    let read = |row: &SqlRow| Ok((parsed(text(row, 0)?)?, row.get(1)?));
-    let rows = tx.query(sql, &[&ids]).await?;
-    rows.iter().map(read).collect()
 }
 
 /// Gives a departure its new times and terms. Whoever holds seats under the earlier beginning is

@@ -107,7 +107,7 @@ async fn a_removed_train_with_tickets_is_named_and_changes_nothing_until_somebod
     assert_eq!(found(&app).await.len(), 2, "nothing was imported");
 
     let show = || SOLD.parse().expect("a slug");
-    let keep = DepartureChoices {
+    let keep = ShowChoices {
         keep: [show()].into(),
         ..none()
     };
@@ -130,7 +130,7 @@ async fn a_removed_train_with_tickets_is_named_and_changes_nothing_until_somebod
     assert_eq!(third.version, 3);
     finds(&app, &[only(other, "12:00", SEATS)]).await;
 
-    let cancel = DepartureChoices {
+    let cancel = ShowChoices {
         cancel: [show()].into(),
         ..none()
     };
@@ -164,7 +164,7 @@ async fn of_two_trains_that_may_be_the_same_a_person_says_which_it_is() {
         assert!(why.contains(id), "{why}");
     }
     let id = |id: &str| id.parse().expect("a slug");
-    let matched = |new: &str| DepartureChoices {
+    let matched = |new: &str| ShowChoices {
         matches: BTreeMap::from([(id(SOLD), id(new))]),
         ..none()
     };
@@ -175,7 +175,7 @@ async fn of_two_trains_that_may_be_the_same_a_person_says_which_it_is() {
     assert_eq!(listed[0].1, "08:40");
     assert_eq!(listed[1], only(SOLD, "09:20", SEATS - 1));
     assert_eq!(listed[0].2, SEATS);
-    let wrong = DepartureChoices {
+    let wrong = ShowChoices {
         keep: [id("re-999-2027-01-11")].into(),
         ..none()
     };
@@ -205,7 +205,7 @@ async fn a_train_that_calls_at_other_stations_is_named_if_it_was_sold() {
         "{}",
         undecided[0].why
     );
-    let keep = DepartureChoices {
+    let keep = ShowChoices {
         keep: [SOLD.parse().expect("a slug")].into(),
         ..none()
     };

@@ -216,7 +216,7 @@ impl Chain {
     }
 
     /// Decides about a departure as somebody does who knows the trains.
-    fn decide(&mut self, parts: &TimetableParts, show: &ShowId, choices: &mut DepartureChoices) {
+    fn decide(&mut self, parts: &TimetableParts, show: &ShowId, choices: &mut ShowChoices) {
         let new = Timetable::new(parts.clone()).expect("sound");
         let key = self.tickets.iter().find(|ticket| ticket.show == *show);
         let key = key.map(|ticket| ticket.key);

@@ -4,10 +4,10 @@
 mod cases;
 mod chains;
 
+use booking::choices::ShowChoices;
 use booking::commands::import_timetable::TimetableImportError;
-use booking::ledger::{SwitchedTimetable, UndecidedDeparture};
+use booking::ledger::{SwitchedTimetable, UndecidedShow};
 use booking::rail::import::read_gtfs;
-use booking::rail::succession::DepartureChoices;
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_model::timetables::TimetableParts;
 use fairgate_model::timetables::settings::RailFile;
@@ -113,8 +113,8 @@ async fn railway(trains: &[Train]) -> App {
 async fn replace(
     app: &App,
     trains: &[Train],
-    choices: DepartureChoices,
-) -> Result<SwitchedTimetable, Vec<UndecidedDeparture>> {
+    choices: ShowChoices,
+) -> Result<SwitchedTimetable, Vec<UndecidedShow>> {
     replace_by(app, &timetable(trains), choices).await
 }
 
@@ -122,8 +122,8 @@ async fn replace(
 async fn replace_by(
     app: &App,
     parts: &TimetableParts,
-    choices: DepartureChoices,
-) -> Result<SwitchedTimetable, Vec<UndecidedDeparture>> {
+    choices: ShowChoices,
+) -> Result<SwitchedTimetable, Vec<UndecidedShow>> {
     match app.replace_timetable(parts, choices).await {
         Ok(switched) => Ok(switched),
         Err(TimetableImportError::Undecided(all)) => Err(all),
@@ -132,7 +132,7 @@ async fn replace_by(
 }
 
 /// Imports these trains, with decisions about single departures.
-async fn succeed(app: &App, trains: &[Train], choices: DepartureChoices) {
+async fn succeed(app: &App, trains: &[Train], choices: ShowChoices) {
     replace(app, trains, choices).await.expect("decided");
 }
 
@@ -186,8 +186,8 @@ async fn sold(app: &App, visitor: u16, show: &str, seat: &str) -> Value {
     bought(app, &who, &hold, &["Ana Perez"]).await
 }
 
-fn none() -> DepartureChoices {
-    DepartureChoices::default()
+fn none() -> ShowChoices {
+    ShowChoices::default()
 }
 
 fn only(show: &str, at: &str, free: u64) -> Found {

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use booking::choices::ImportDecisions;
 use booking::commands::import_programme::import_programme;
 use fairgate_base::config::StoreSettings;
 use fairgate_model::payments::kind::ProviderKind;
@@ -68,6 +69,7 @@ async fn main() -> Result<ExitCode, Box<dyn std::error::Error>> {
         &StoreSettings::default(),
         &folder.path().join("data"),
         ProviderKind::None,
+        &ImportDecisions::default(),
     )
     .await?;
     let took = begun.elapsed();

@@ -16,6 +16,15 @@ pub struct ShowChoices {
     pub cancel: BTreeSet<ShowId>,
 }
 
+/// How an import treats the shows of an earlier one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ImportDecisions {
+    /// What a person decided about single shows.
+    pub choices: ShowChoices,
+    /// Whether the import is only tried, and nothing is stored.
+    pub is_preview: bool,
+}
+
 impl ShowChoices {
     /// Makes the choices from lists.
     ///

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use booking::choices::ImportDecisions;
 use booking::cinema::ProgrammePutRefusal;
 use booking::commands::decisions::DecisionArguments;
 use booking::commands::dump::{self, DumpError};
@@ -83,6 +84,8 @@ enum ImportCommand {
         ledger: LedgerArguments,
         #[command(flatten)]
         payments: PaymentArguments,
+        #[command(flatten)]
+        decisions: DecisionArguments,
         /// Prints what was imported as JSON.
         #[arg(long)]
         json: bool,
@@ -274,9 +277,12 @@ fn run_import(command: ImportCommand) -> Result<(), String> {
             file,
             ledger,
             payments,
+            decisions,
             json,
         } => {
-            return import_cinema(&file, &ledger, payments.provider()?, json);
+            let decisions = decisions.decisions()?;
+            let imported = (&ledger, payments.provider()?, &decisions);
+            return import_cinema(&file, imported, json);
         }
     };
     let wanted = TimetableImport {
@@ -286,8 +292,7 @@ fn run_import(command: ImportCommand) -> Result<(), String> {
         database: feed.ledger.database_url(),
         data: feed.ledger.data,
         payments: feed.payments.provider()?,
-        choices: feed.decisions.choices()?,
-        is_preview: feed.decisions.preview,
+        decisions: feed.decisions.decisions()?,
     };
     let now_ms = Clock::system().now_ms();
     let runtime = process::make_runtime().map_err(|error| error.to_string())?;
@@ -340,8 +345,7 @@ fn write_dump(ledger: &LedgerArguments, out: &Path) -> Result<u64, DumpError> {
 )]
 fn import_cinema(
     file: &Path,
-    ledger: &LedgerArguments,
-    payments: ProviderKind,
+    (ledger, payments, decisions): (&LedgerArguments, ProviderKind, &ImportDecisions),
     json: bool,
 ) -> Result<(), String> {
     let stores = StoreSettings {
@@ -349,14 +353,21 @@ fn import_cinema(
         redis_url: None,
     };
     let runtime = process::make_runtime().map_err(|error| error.to_string())?;
-    let imported = runtime.block_on(import_programme(file, &stores, &ledger.data, payments));
+    let data = &ledger.data;
+    let imported = import_programme(file, &stores, data, payments, decisions);
+    let imported = runtime.block_on(imported);
     let changed = imported.map_err(|refused| import_error_text(file, &refused))?;
     if json {
         println!("{:#}", serde_json::json!(changed));
         return Ok(());
     }
+    let preview = if changed.preview {
+        "only a preview, nothing was imported; "
+    } else {
+        ""
+    };
     println!(
-        "{}, {}, {}, {}, {}: {} new, {} changed; {}",
+        "{preview}{}, {}, {}, {}, {}: {} new, {} changed; {}",
         counted(changed.cities, "city", "cities"),
         counted(changed.cinemas, "cinema", "cinemas"),
         counted(changed.halls, "hall", "halls"),
@@ -370,10 +381,16 @@ fn import_cinema(
         let (file, line) = (file.display(), note.line);
         eprintln!("note: {file}:{line}: {}: {}", note.at, note.message);
     }
-    for show in &changed.left_out {
+    for (becomes, shows) in changed.earlier.kinds() {
         println!(
-            "the new programme leaves {show} out: it is still on sale, but no search finds it"
+            "of the earlier showings that are still to come, {} {becomes} ({}, {})",
+            shows.shows,
+            counted(shows.tickets, "ticket", "tickets"),
+            counted(shows.buyers, "buyer", "buyers")
         );
+    }
+    for show in &changed.left_out {
+        println!("the new programme leaves {show} out: it is not sold any more");
     }
     Ok(())
 }

@@ -29,6 +29,7 @@ use crate::http::order_routes::OrderRoutes;
 use crate::http::orders;
 use crate::http::own;
 use crate::http::payments::{self, PaymentRoutes};
+use crate::http::programmes;
 use crate::http::promoter::{self, PromoterRoutes};
 use crate::http::rail::{self, RailRoutes};
 use crate::http::refunds;
@@ -114,7 +115,7 @@ fn cinema() -> OpenApiRouter<CinemaRoutes> {
 }
 
 fn programme() -> OpenApiRouter<CinemaRoutes> {
-    OpenApiRouter::new().routes(routes!(cinema::put))
+    OpenApiRouter::new().routes(routes!(programmes::put))
 }
 
 fn holds() -> OpenApiRouter<HoldRoutes> {

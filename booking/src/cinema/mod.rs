@@ -2,19 +2,27 @@
 //! showings is imported as a whole. Each hall becomes a venue. Each showing becomes a show, which
 //! is sold like any other show. Searches read the programme from memory.
 
+mod free_id;
+mod hall_plans;
+mod matching;
 mod programme;
 mod put;
 pub mod query;
 pub mod read;
+mod refusal;
 pub mod search;
+mod succession;
+mod summary;
 
 use parking_lot::RwLock;
 use std::sync::Arc;
 
 use fairgate_databases::LedgerError;
 
-pub use programme::{Cinema, City, Film, Hall, Programme, Showing};
-pub use put::{ChartSource, ProgrammePutRefusal, ProgrammeSummary};
+pub use hall_plans::ChartSource;
+pub use programme::{Cinema, City, Film, Hall, LeftOutShowing, Programme, Showing};
+pub use refusal::ProgrammePutRefusal;
+pub use summary::ProgrammeSummary;
 
 use crate::catalogue::Catalogue;
 use crate::ledger::Ledger;

@@ -24,6 +24,10 @@ pub struct Programme {
     pub films: Vec<Film>,
     /// All showings.
     pub showings: Vec<Showing>,
+    /// Showings of earlier programmes that are not in this one and have not begun. Nothing more is
+    /// sold of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOutShowing>,
 }
 
 impl Default for Programme {
@@ -35,6 +39,7 @@ impl Default for Programme {
             halls: Vec::new(),
             films: Vec::new(),
             showings: Vec::new(),
+            left_out: Vec::new(),
         }
     }
 }
@@ -122,8 +127,15 @@ pub struct Film {
 /// A showing of a film. Each showing is a show.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Showing {
-    /// The show's slug.
+    /// The show's slug. In a document that was only read, it is the showing's own id or, if it has
+    /// none, an id that is made from its hall and its beginning.
     pub show: ShowId,
+    /// The id under which the document lists the showing, if the show has another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listed_as: Option<ShowId>,
+    /// Whether the document gives it an id.
+    #[serde(skip)]
+    pub has_own_id: bool,
     /// The film's slug.
     pub film: String,
     /// The hall's slug.
@@ -144,4 +156,19 @@ pub struct Showing {
     /// The showing's path in the programme's document.
     #[serde(skip)]
     pub at: String,
+}
+
+/// A showing of an earlier programme that is not in this one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOutShowing {
+    /// The show's slug.
+    pub show: ShowId,
+    /// The id under which documents listed it.
+    pub listed_as: ShowId,
+    /// The film's slug.
+    pub film: String,
+    /// When it begins, as the last document said that had it.
+    pub listed_start: Timestamp,
+    /// Whether somebody decided that it goes on as it was sold.
+    pub is_kept: bool,
 }

@@ -1,165 +1,87 @@
 //! Turns a programme's document into shows on sale. Builds the halls' plans, checks the prices
 //! against the plans, and writes everything in one transaction.
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use fairgate_databases::LedgerError;
-use fairgate_model::counted::counted;
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::plans::pinned::SeatingPlan;
-use fairgate_model::plans::seatmap::SeatMap;
-use fairgate_model::plans::{self, PlanFormat};
 use fairgate_model::shows::document::{ShowDocument, check_show_document};
 use jiff::Timestamp;
-use serde::Serialize;
-use sha2::{Digest, Sha256};
 
-use super::read::{self, ProgrammeFault, ProgrammeFaults, ProgrammeNote};
-use super::{CinemaCatalogue, Hall, Programme};
+use super::hall_plans::{ChartSource, HallPlans, new_plans, present_plans};
+use super::read::{self, ProgrammeFaults};
+use super::refusal::ProgrammePutRefusal;
+use super::succession::{SucceededProgramme, Succession};
+use super::summary::{ProgrammeSummary, note_kept_times, note_unsold, summary};
+use super::{CinemaCatalogue, Programme};
+use crate::choices::ImportDecisions;
 use crate::inventory::seats::SeatInventory;
-use crate::ledger::{NewHallPlan, NewProgramme, PlanPin, ProgrammeRefused, ProgrammeSeatCheck};
+use crate::ledger::{
+    LeavingDecision, NewProgramme, PlanPin, ProgrammeRefused, ProgrammeSeatCheck,
+    ProgrammeSuccession,
+};
 
+/// How often a programme is decided about again because somebody else changed the catalogue.
+const ATTEMPTS_MAX: u32 = 5;
 /// How many seconds a basket lasts, as its visitor sees it.
 const HOLD_S: u32 = 300;
 /// How many seconds the seats of a basket stay locked after the basket has ended.
 const GRACE_S: u32 = 5;
 /// How many seats of a showing one visitor may hold and buy.
 const SEATS_MAX: u32 = 10;
-/// Where a hall's best seats are, as a share of the hall's depth, if neither its chart nor the
-/// programme says it. At this depth the screen fills the view, and nobody has to raise their head.
-const FOCAL_DEPTH: f32 = 2.0 / 3.0;
-/// How many faults of one chart are reported, at most. When the chart is put as a venue's plan, all
-/// its faults are reported.
-const CHART_FAULTS_SHOWN_MAX: usize = 5;
-/// How many shows a refusal names in its text, at most.
-const IDS_SHOWN_MAX: usize = 10;
-
-/// Where to find the charts that halls name.
-#[derive(Debug, Clone)]
-pub enum ChartSource {
-    /// In this folder, which contains the programme's file.
-    In(PathBuf),
-    /// The programme came in a request, without its charts.
-    Nowhere,
-}
-
-/// The size of a programme, and what its import changed.
-#[derive(Debug, Clone, Serialize, utoipa::ToSchema)]
-#[schema(as = Changed)]
-pub struct ProgrammeSummary {
-    /// Cities in the programme.
-    pub cities: usize,
-    /// Cinemas.
-    pub cinemas: usize,
-    /// Halls.
-    pub halls: usize,
-    /// Films.
-    pub films: usize,
-    /// Showings.
-    pub showings: usize,
-    /// How many halls got a new version of their plan.
-    pub new_plans: usize,
-    /// Showings that did not exist before.
-    pub new_showings: usize,
-    /// Showings that existed before and were changed.
-    pub changed_showings: usize,
-    /// Shows of the earlier programme that have not begun and are not in this programme. Cinema
-    /// searches no longer find them, but people who know the address of such a show can still buy
-    /// its seats.
-    #[schema(value_type = Vec<String>)]
-    pub left_out: Vec<ShowId>,
-    /// The corrections that were made while the document was read, and the postponed showings that
-    /// keep their time.
-    pub notes: Vec<ProgrammeNote>,
-}
-
-/// Why a programme was not accepted. Nothing was changed, except perhaps if the ledger failed.
-#[derive(Debug, thiserror::Error)]
-pub enum ProgrammePutRefusal {
-    /// Every fault of the document.
-    #[error("the programme has {}", counted(.0.len(), "fault", "faults"))]
-    Faulty(Vec<ProgrammeFault>),
-    /// New plans would move seats that are held or sold. The list names the shows and the seats'
-    /// labels.
-    #[error("new plans move held or sold seats of {}", counted(.0.len(), "showing", "showings"))]
-    PlanInUse(Vec<(ShowId, Vec<String>)>),
-    /// Seats of these shows were sold in another currency.
-    #[error("{} sold in another currency: keep that currency, or give each of them a new id", counted(.0.len(), "showing was", "showings were"))]
-    CurrencyInUse(Vec<ShowId>),
-    /// Seats of these shows were ordered, and the programme has another time or hall for them.
-    #[error("the programme has another time or hall for {} with orders: {}. Keep their times and halls, or postpone them", counted(.0.len(), "showing", "showings"), shown_ids(.0))]
-    PostponeInstead(Vec<ShowId>),
-    /// The ledger failed. If it failed after the programme was stored, the new programme is in
-    /// force.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-}
-
-/// Returns the first ids of a list as a text.
-fn shown_ids(shows: &[ShowId]) -> String {
-    let shown: Vec<&str> = shows
-        .iter()
-        .take(IDS_SHOWN_MAX)
-        .map(ShowId::as_str)
-        .collect();
-    let more = if shows.len() > IDS_SHOWN_MAX {
-        ", …"
-    } else {
-        ""
-    };
-    shown.join(", ") + more
-}
-
-/// A plan and the form in which it is stored. Halls with the same plan share one value.
-struct ParsedHallPlan {
-    map: SeatMap,
-    text: Arc<str>,
-    digest: [u8; 32],
-}
-
-/// A hall's plan: the plan in the programme or, if there is none, the venue's newest plan.
-enum HallPlan {
-    New(Arc<ParsedHallPlan>),
-    Present(Arc<SeatingPlan>),
-}
-
-impl HallPlan {
-    fn seat_map(&self) -> &SeatMap {
-        match self {
-            Self::New(drawn) => &drawn.map,
-            Self::Present(plan) => &plan.map,
-        }
-    }
-}
-
-type HallPlans = HashMap<VenueId, HallPlan>;
 
 impl CinemaCatalogue {
     /// Replaces the programme with a new one. With `seats`, a new plan that would move held seats
-    /// is refused. Without `seats`, a basket that was made on an old plan is refused at its
-    /// checkout.
+    /// is refused, and nobody's basket is left out. Without `seats`, a basket that was made on an
+    /// old plan is refused at its checkout.
     ///
     /// # Errors
     /// Returns a [`ProgrammePutRefusal`]. Nothing was changed, except perhaps if the ledger failed.
     pub async fn put_programme(
         &self,
         text: &str,
-        charts: &ChartSource,
-        seats: Option<&SeatInventory>,
+        (charts, seats): (&ChartSource, Option<&SeatInventory>),
+        decisions: &ImportDecisions,
+        now_ms: i64,
+    ) -> Result<ProgrammeSummary, ProgrammePutRefusal> {
+        // Some editors write a byte order mark at the beginning of a text.
+        let text = text.trim_start_matches('\u{feff}');
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let put = self.try_put(text, (charts, seats), decisions, now_ms);
+            match put.await {
+                Err(ProgrammePutRefusal::Replaced) if attempts < ATTEMPTS_MAX => {}
+                put => return put,
+            }
+        }
+    }
+
+    async fn try_put(
+        &self,
+        text: &str,
+        (charts, seats): (&ChartSource, Option<&SeatInventory>),
+        decisions: &ImportDecisions,
         now_ms: i64,
     ) -> Result<ProgrammeSummary, ProgrammePutRefusal> {
         self.catalogue.refresh_catalogue().await?;
+        // The version is read before the shows. If a show changes after that, the ledger refuses
+        // what was decided.
+        let catalogue = self.catalogue.read_version().await;
         self.refresh_programme().await?;
-        // Some editors write a byte order mark at the beginning of a text.
-        let text = text.trim_start_matches('\u{feff}');
         let mut faults = ProgrammeFaults::default();
         let programme = read::read_programme(text, &mut faults)
             .map_err(|fault| ProgrammePutRefusal::Faulty(vec![fault]))?;
-        let plans = self
-            .build_hall_plans(&programme, charts, &mut faults)
-            .await?;
+        let plans = self.build_hall_plans(&programme, charts, &mut faults);
+        let plans = plans.await?;
+        let SucceededProgramme {
+            programme,
+            mut succession,
+            unsold,
+        } = self.succeed(programme, decisions, now_ms)?;
+        succession.catalogue = Some(catalogue);
         let shows = self.show_documents(&programme, &plans, &mut faults);
         if !faults.is_empty() {
             return Err(ProgrammePutRefusal::Faulty(faults.with_lines(text)));
@@ -167,71 +89,81 @@ impl CinemaCatalogue {
         let pinned = self.pinned(&shows);
         if let Some(seats) = seats {
             self.check_held_seats_stay(&pinned, &plans, seats).await?;
+            self.find_held(&mut succession, seats).await;
         }
-        let left_out = self.index().left_out_by(&programme, now_ms);
-        let document = serde_json::to_string(&programme)
-            .map_err(|error| LedgerError::Corrupt(error.to_string()))?;
+        let left_out = self.newly_left_out(&succession);
         let new = NewProgramme {
-            document,
+            document: stored_document(&programme)?,
             plans: new_plans(&plans),
             present_plans: present_plans(&plans),
             shows,
             old_plans: plan_pins(&pinned),
             keeps: stored_seat_check(pinned, plans),
+            succession,
         };
-        let put = self.ledger.put_programme(new, now_ms).await;
-        let put = put.map_err(|refused| self.refusal_with_labels(refused))?;
+        let put = match self.ledger.put_programme(new, now_ms).await {
+            Err(ProgrammeRefused::Preview(would)) => *would,
+            put => put.map_err(|refused| self.refusal_with_labels(refused))?,
+        };
         self.catalogue.refresh_catalogue().await?;
         self.refresh_programme().await?;
         note_kept_times(&programme, &put.kept_times, &mut faults);
+        note_unsold(&unsold, &mut faults);
         Ok(ProgrammeSummary {
-            cities: programme.cities.len(),
-            cinemas: programme.cinemas.len(),
-            halls: programme.halls.len(),
-            films: programme.films.len(),
-            showings: programme.showings.len(),
-            new_plans: put.plans,
-            new_showings: put.new,
-            changed_showings: put.changed,
+            unsold_showings: unsold.len(),
             left_out,
+            preview: decisions.is_preview,
             notes: faults.notes_with_lines(text),
+            ..summary(&programme, &put)
         })
     }
 
-    /// Returns the plans of all halls. Adds a fault for each plan that is missing or cannot be
-    /// built.
-    async fn build_hall_plans(
+    /// Gives the showings of a new programme their shows, and decides about earlier ones.
+    fn succeed(
         &self,
-        programme: &Programme,
-        charts: &ChartSource,
-        faults: &mut ProgrammeFaults,
-    ) -> Result<HallPlans, LedgerError> {
-        let mut built: HashMap<_, Result<Arc<ParsedHallPlan>, String>> = HashMap::new();
-        let mut plans = HallPlans::new();
-        for hall in &programme.halls {
-            let plan = match &hall.plan {
-                Some(text) => {
-                    let known = built
-                        .entry((text, hall.focal_depth.map(f32::to_bits)))
-                        .or_insert_with(|| build_hall_plan(text, hall.focal_depth, charts));
-                    known.clone().map(HallPlan::New)
-                }
-                None => {
-                    let present = self.catalogue.newest_plan(&hall.id).await?;
-                    present.map(HallPlan::Present).ok_or_else(|| {
-                        format!(
-                            "The hall has no plan, and no venue \"{}\" with a plan exists.",
-                            hall.id
-                        )
-                    })
-                }
-            };
-            match plan {
-                Ok(plan) => drop(plans.insert(hall.id.clone(), plan)),
-                Err(message) => faults.add(plan_path(hall), "bad_plan", message),
+        programme: Programme,
+        decisions: &ImportDecisions,
+        now_ms: i64,
+    ) -> Result<SucceededProgramme, ProgrammePutRefusal> {
+        let index = self.index();
+        let succession = Succession {
+            earlier: index.programme(),
+            stored: &|show| self.catalogue.show(show),
+            choices: &decisions.choices,
+            now: Timestamp::from_millisecond(now_ms).unwrap_or_default(),
+        };
+        let succeeded = succession.succeed(programme);
+        let mut succeeded = succeeded.map_err(ProgrammePutRefusal::Undecided)?;
+        succeeded.succession.is_preview = decisions.is_preview;
+        Ok(succeeded)
+    }
+
+    /// Finds out which of the showings that the new programme does not have are held.
+    async fn find_held(&self, succession: &mut ProgrammeSuccession, seats: &SeatInventory) {
+        for leaving in &mut succession.leaving {
+            if let LeavingDecision::Withdrawn { is_held, .. } = &mut leaving.becomes {
+                let held = seats.held_seats(&self.catalogue, &leaving.show).await;
+                *is_held = !held.is_empty();
             }
         }
-        Ok(plans)
+    }
+
+    /// Returns the showings that are sold now and will not be sold any more, because the new
+    /// programme does not have them.
+    fn newly_left_out(&self, succession: &ProgrammeSuccession) -> Vec<ShowId> {
+        let index = self.index();
+        let before: HashSet<&ShowId> = index
+            .programme()
+            .left_out
+            .iter()
+            .map(|showing| &showing.show)
+            .collect();
+        let leaving = succession.leaving.iter();
+        let withdrawn = leaving.filter(|leaving| {
+            matches!(leaving.becomes, LeavingDecision::Withdrawn { .. })
+                && !before.contains(&leaving.show)
+        });
+        withdrawn.map(|leaving| leaving.show.clone()).collect()
     }
 
     /// Returns the documents of the shows. Adds a fault for each price that does not fit the hall's
@@ -347,6 +279,10 @@ impl CinemaCatalogue {
         match refused {
             ProgrammeRefused::CurrencyInUse(shows) => ProgrammePutRefusal::CurrencyInUse(shows),
             ProgrammeRefused::PostponeInstead(shows) => ProgrammePutRefusal::PostponeInstead(shows),
+            ProgrammeRefused::Undecided(shows) => ProgrammePutRefusal::Undecided(shows),
+            ProgrammeRefused::Replaced | ProgrammeRefused::Preview(_) => {
+                ProgrammePutRefusal::Replaced
+            }
             ProgrammeRefused::Ledger(error) => ProgrammePutRefusal::Ledger(error),
             ProgrammeRefused::PlanInUse(shows) => {
                 let labelled = shows.into_iter().map(|(id, seats)| {
@@ -363,6 +299,11 @@ impl CinemaCatalogue {
         let label = |seat: &u32| show.as_ref().map(|show| show.seat_label(*seat).to_owned());
         seats.iter().filter_map(label).collect()
     }
+}
+
+/// Returns a programme as the ledger stores it.
+fn stored_document(programme: &Programme) -> Result<String, LedgerError> {
+    serde_json::to_string(programme).map_err(|error| LedgerError::Corrupt(error.to_string()))
 }
 
 /// The plan that an existing show pins now, and the hall whose plan it will pin.
@@ -390,114 +331,4 @@ fn stored_seat_check(pinned: PinnedPlans, plans: HallPlans) -> ProgrammeSeatChec
         let plan = plans.get(&pinned.next_hall);
         plan.is_some_and(|plan| pinned.plan.map.keeps(plan.seat_map(), seat))
     })
-}
-
-fn present_plans(plans: &HallPlans) -> HashMap<VenueId, u32> {
-    let present = plans.iter().filter_map(|(venue, plan)| match plan {
-        HallPlan::New(_) => None,
-        HallPlan::Present(plan) => Some((venue.clone(), plan.version)),
-    });
-    present.collect()
-}
-
-fn new_plans(plans: &HallPlans) -> Vec<NewHallPlan> {
-    let mut new: Vec<_> = plans
-        .iter()
-        .filter_map(|(venue, plan)| match plan {
-            HallPlan::New(drawn) => Some(NewHallPlan {
-                venue: venue.clone(),
-                plan: Arc::clone(&drawn.text),
-                digest: drawn.digest,
-            }),
-            HallPlan::Present(_) => None,
-        })
-        .collect();
-    new.sort_by(|a, b| a.venue.cmp(&b.venue));
-    new
-}
-
-/// Adds a note for each postponed showing that keeps its time although the programme has another
-/// one.
-fn note_kept_times(
-    programme: &Programme,
-    kept_times: &[(ShowId, Timestamp)],
-    faults: &mut ProgrammeFaults,
-) {
-    let kept: HashMap<_, _> = kept_times.iter().map(|(show, time)| (show, time)).collect();
-    for showing in &programme.showings {
-        if let Some(time) = kept.get(&showing.show) {
-            let message = format!(
-                "This showing was postponed to {time} and keeps that time. To change it, postpone \
-                 the showing again. To write the new time here, also write \"id\": \"{}\"; \
-                 otherwise this becomes another show, and its seats are sold once more.",
-                showing.show
-            );
-            faults.note(format!("{}.starts_at", showing.at), message);
-        }
-    }
-}
-
-fn plan_path(hall: &Hall) -> String {
-    format!("{}.plan", hall.at)
-}
-
-/// Builds a plan from `grid:ROWSxSEATS`, or from `fairgate:FILE` or `seatsio:FILE`, which name a
-/// plan or chart in the programme's folder. `focal_depth` sets the plan's focal point, as a share
-/// of the plan's depth. Without `focal_depth`, a plan from a file keeps its own focal point if it
-/// has one. All other plans get [`FOCAL_DEPTH`].
-fn build_hall_plan(
-    plan: &str,
-    focal_depth: Option<f32>,
-    charts: &ChartSource,
-) -> Result<Arc<ParsedHallPlan>, String> {
-    let format_and_source = plan.split_once(':');
-    let format_and_source =
-        format_and_source.and_then(|(format, source)| Some((PlanFormat::parse(format)?, source)));
-    let parsed = match (format_and_source, charts) {
-        (Some((format @ PlanFormat::Grid, size)), _) => plans::parse(format, size),
-        (
-            Some((format @ (PlanFormat::Fairgate | PlanFormat::Seatsio), file)),
-            ChartSource::In(folder),
-        ) => plans::parse(format, &read_chart_file(folder, file)?),
-        (Some((PlanFormat::Fairgate | PlanFormat::Seatsio, _)), ChartSource::Nowhere) => {
-            return Err("A chart in a file comes with `booking import cinema` only. Put the hall as a venue with its chart first, and leave the plan out here.".to_owned());
-        }
-        (None, _) => {
-            return Err(
-                "A plan is \"grid:ROWSxSEATS\", or \"fairgate:FILE\" or \"seatsio:FILE\" with the file beside the programme."
-                    .to_owned(),
-            );
-        }
-    };
-    let map = parsed.map_err(|faults| {
-        let shown: Vec<_> = faults
-            .iter()
-            .take(CHART_FAULTS_SHOWN_MAX)
-            .map(ToString::to_string)
-            .collect();
-        let count = counted(faults.len(), "fault", "faults");
-        format!("The plan has {count}: {}", shown.join("; "))
-    })?;
-    let from_file = matches!(
-        format_and_source,
-        Some((PlanFormat::Fairgate | PlanFormat::Seatsio, _))
-    );
-    let keeps_own_focal = from_file && map.focal.is_some();
-    let map = match focal_depth {
-        Some(depth) => map.with_focal_depth(depth),
-        None if keeps_own_focal => map,
-        None => map.with_focal_depth(FOCAL_DEPTH),
-    };
-    let text = serde_json::to_string(&map).map_err(|error| error.to_string())?;
-    Ok(Arc::new(ParsedHallPlan {
-        digest: Sha256::digest(&text).into(),
-        text: text.into(),
-        map,
-    }))
-}
-
-fn read_chart_file(folder: &Path, file: &str) -> Result<String, String> {
-    let path = folder.join(file);
-    std::fs::read_to_string(&path)
-        .map_err(|error| format!("{} cannot be read: {error}.", path.display()))
 }

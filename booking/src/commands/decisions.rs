@@ -3,7 +3,7 @@
 use clap::Args;
 use fairgate_model::ids::ShowId;
 
-use crate::choices::{ShowChoices, parse_match, parse_show};
+use crate::choices::{ImportDecisions, ShowChoices, parse_match, parse_show};
 
 /// What becomes of shows that somebody holds or bought and that the import does not surely have.
 #[derive(Debug, Args)]
@@ -20,7 +20,7 @@ pub struct DecisionArguments {
     cancel: Vec<ShowId>,
     /// Only says what the import would change.
     #[arg(long)]
-    pub preview: bool,
+    preview: bool,
 }
 
 impl DecisionArguments {
@@ -28,11 +28,14 @@ impl DecisionArguments {
     ///
     /// # Errors
     /// If two decisions are about one show.
-    pub fn choices(&self) -> Result<ShowChoices, String> {
-        let (matches, keep) = (self.matches.clone(), self.keep.clone());
-        let choices = ShowChoices::from_lists(matches, keep, self.cancel.clone());
-        choices.map_err(|twice| {
+    pub fn decisions(self) -> Result<ImportDecisions, String> {
+        let choices = ShowChoices::from_lists(self.matches, self.keep, self.cancel);
+        let choices = choices.map_err(|twice| {
             format!("{twice} is named twice by --match, --keep or --cancel. Nothing was imported.")
+        })?;
+        Ok(ImportDecisions {
+            choices,
+            is_preview: self.preview,
         })
     }
 }

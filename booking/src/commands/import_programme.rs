@@ -6,6 +6,7 @@ use fairgate_databases::LedgerError;
 use fairgate_model::payments::kind::ProviderKind;
 
 use crate::catalogue::Catalogue;
+use crate::choices::ImportDecisions;
 use crate::cinema::read::ProgrammeFault;
 use crate::cinema::{ChartSource, CinemaCatalogue, ProgrammePutRefusal, ProgrammeSummary};
 use crate::ledger::Ledger;
@@ -38,7 +39,8 @@ impl From<LedgerError> for ProgrammeImportError {
 /// Imports the programme in a file into the ledger that the settings name. If the ledger is a
 /// database, nodes may serve meanwhile, and they use the new programme within a second. If the
 /// ledger is a file, no other process may use it at the same time, so nothing can be imported while
-/// a gateway runs. A price that the provider `payments` never takes is refused.
+/// a gateway runs. A price that the provider `payments` never takes is refused. What the programme
+/// does not surely have of an earlier one is treated as `decisions` say.
 ///
 /// # Errors
 /// Returns a [`ProgrammeImportError`]. Nothing was changed, except perhaps if the ledger failed.
@@ -47,6 +49,7 @@ pub async fn import_programme(
     stores: &StoreSettings,
     data: &Path,
     payments: ProviderKind,
+    decisions: &ImportDecisions,
 ) -> Result<ProgrammeSummary, ProgrammeImportError> {
     let unreadable = |error| ProgrammeImportError::File(file.to_owned(), error);
     let bytes = std::fs::metadata(file).map_err(unreadable)?.len();
@@ -61,7 +64,9 @@ pub async fn import_programme(
     let cinemas = CinemaCatalogue::open(ledger, catalogue).await?;
     let folder = file.parent().unwrap_or(Path::new("")).to_owned();
     let charts = ChartSource::In(folder);
-    let changed = cinemas.put_programme(&text, &charts, None, now_ms).await?;
+    let changed = cinemas
+        .put_programme(&text, (&charts, None), decisions, now_ms)
+        .await?;
     open::close_installation(&installation).await;
     Ok(changed)
 }

@@ -15,7 +15,7 @@ use fairgate_model::timetables::{Timetable, TimetableParts};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::choices::ShowChoices;
+use crate::choices::ImportDecisions;
 use crate::ledger::{
     ChangedShows, DecidedDeparture, DepartureDecision, Ledger, LedgerError, NewSeatingPlan,
     NewTimetable, SwitchedTimetable, TimetableRefused, UndecidedShow,
@@ -55,9 +55,7 @@ pub struct TimetableImport {
     /// The payment provider. A fare that it never takes is a fault.
     pub payments: ProviderKind,
     /// What a person decided about single departures.
-    pub choices: ShowChoices,
-    /// Whether the import is only tried, and nothing is stored.
-    pub is_preview: bool,
+    pub decisions: ImportDecisions,
 }
 
 /// What was imported.
@@ -222,21 +220,21 @@ pub async fn import_timetable(
     };
     let (installation, _lock) = open::open_installation(&stores, &wanted.data).await?;
     let ledger = open::open_ledger(&installation).await?;
-    let choices = (wanted.choices, wanted.is_preview);
-    let switched = replace_timetable(&ledger, &feed.parts, choices, now_ms).await;
+    let is_preview = wanted.decisions.is_preview;
+    let switched = replace_timetable(&ledger, &feed.parts, wanted.decisions, now_ms).await;
     open::close_installation(&installation).await;
-    Ok(import_summary(&switched?, wanted.is_preview, feed))
+    Ok(import_summary(&switched?, is_preview, feed))
 }
 
-/// Puts a timetable in the place of the one in force. `choices` are what a person decided about
-/// single departures. If only a preview is wanted, stores nothing.
+/// Puts a timetable in the place of the one in force. `decisions` are what a person decided
+/// about single departures. If only a preview is wanted, stores nothing.
 ///
 /// # Errors
 /// Returns a [`TimetableImportError`]; nothing was changed then.
 pub async fn replace_timetable(
     ledger: &Ledger,
     parts: &TimetableParts,
-    (choices, is_preview): (ShowChoices, bool),
+    decisions: ImportDecisions,
     now_ms: i64,
 ) -> Result<SwitchedTimetable, TimetableImportError> {
     let timetable = Timetable::new(parts.clone());
@@ -244,8 +242,8 @@ pub async fn replace_timetable(
     let replacement = TimetableReplacement {
         stored: new_timetable(parts)?,
         timetable: Arc::new(timetable),
-        choices: Arc::new(choices),
-        is_preview,
+        choices: Arc::new(decisions.choices),
+        is_preview: decisions.is_preview,
     };
     replacement
         .switch(ledger, now_ms)

@@ -1,4 +1,4 @@
-//! Cities, films and showings over HTTP, and the call with which a promoter stores the programme.
+//! Cities, films and showings over HTTP.
 
 use std::sync::Arc;
 
@@ -6,10 +6,9 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
 use fairgate_base::clock::Clock;
-use fairgate_base::http::keys::{KeyedRoutes, PromoterCaller, RoleKeys};
+use fairgate_base::http::keys::{KeyedRoutes, RoleKeys};
 use fairgate_base::http::shared_answers::SharedAnswer;
-use fairgate_base::http::{JsonText, NoFields, PathParams, Problem, ProblemCode, QueryParams};
-use fairgate_model::counted::counted;
+use fairgate_base::http::{PathParams, Problem, QueryParams};
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::money::Money;
 use fairgate_model::shows::Show;
@@ -19,11 +18,9 @@ use jiff::{Timestamp, ToSpan};
 use serde::Serialize;
 
 use crate::catalogue::Catalogue;
+use crate::cinema::CinemaCatalogue;
 use crate::cinema::query::{self, BadParam};
-use crate::cinema::read::ProgrammeFault;
 use crate::cinema::search::{ProgrammeIndex, ShowingDetails, ShowingHit, ShowingQuery};
-use crate::cinema::{ChartSource, CinemaCatalogue, ProgrammePutRefusal, ProgrammeSummary};
-use crate::http::answers::JsonAnswer;
 use crate::http::lists::{ListDesk, json_list};
 use crate::inventory::seats::{SeatInventory, SeatsLeft};
 
@@ -266,23 +263,6 @@ pub async fn showings(
     Ok(answer.respond(&headers))
 }
 
-/// Replaces the whole programme with a new one.
-#[utoipa::path(put, path = "/v1/promoter/cinema", tag = "promoter", request_body = Object,
-    responses((status = 200, body = ProgrammeSummary), (status = 409), (status = 422)))]
-pub async fn put(
-    State(routes): State<CinemaRoutes>,
-    _: PromoterCaller,
-    _: QueryParams<NoFields>,
-    JsonText(body): JsonText,
-) -> Result<JsonAnswer, Problem> {
-    let now_ms = routes.clock.now_ms();
-    let seats = Some(&routes.seats);
-    let put = routes
-        .cinemas
-        .put_programme(&body, &ChartSource::Nowhere, seats, now_ms);
-    JsonAnswer::json(200, &put.await.map_err(programme_problem)?)
-}
-
 impl KeyedRoutes for CinemaRoutes {
     fn role_keys(&self) -> &RoleKeys {
         &self.keys
@@ -439,57 +419,6 @@ fn status(seats_left: SeatsLeft) -> &'static str {
 
 fn refused_param(bad: BadParam) -> Problem {
     Problem::invalid_field(bad.field, bad.detail)
-}
-
-fn programme_problem(why: ProgrammePutRefusal) -> Problem {
-    match why {
-        ProgrammePutRefusal::Faulty(faults) => faulty(&faults),
-        ProgrammePutRefusal::PlanInUse(shows) => {
-            let shown: Vec<_> = shows
-                .iter()
-                .take(10)
-                .map(|(show, _)| show.as_str())
-                .collect();
-            let detail = format!(
-                "New plans move, drop or rename seats that are held or sold, of {}: {}. Nothing was changed. Keep these seats as they are.",
-                counted(shows.len(), "showing", "showings"),
-                shown.join(", ")
-            );
-            let shows: std::collections::BTreeMap<_, _> = shows
-                .into_iter()
-                .map(|(show, seats)| (show.to_string(), seats))
-                .collect();
-            Problem::new(ProblemCode::PlanInUse, detail)
-                .with_title("A plan is in use")
-                .with_member("shows", shows)
-        }
-        ProgrammePutRefusal::CurrencyInUse(shows) => {
-            let detail = format!(
-                "currency: {} sold in another currency. Nothing was changed. Keep that currency, or give each of them an id of its own.",
-                counted(shows.len(), "showing was", "showings were")
-            );
-            Problem::new(ProblemCode::CurrencyInUse, detail)
-                .with_member("field", "currency")
-                .with_member("shows", shows)
-        }
-        ProgrammePutRefusal::PostponeInstead(shows) => {
-            let detail = format!(
-                "The programme has another time or hall for {} with orders. Nothing was changed. Keep their times and halls, or tell the buyers with POST /v1/promoter/shows/{{show}}/postpone.",
-                counted(shows.len(), "showing", "showings")
-            );
-            Problem::new(ProblemCode::PostponeInstead, detail).with_member("shows", shows)
-        }
-        ProgrammePutRefusal::Ledger(error) => error.into(),
-    }
-}
-
-fn faulty(faults: &[ProgrammeFault]) -> Problem {
-    let first = faults.first().map(ToString::to_string).unwrap_or_default();
-    let detail = format!(
-        "The programme has {}: {first}. Nothing was stored. Mend every fault and send it again.",
-        counted(faults.len(), "fault", "faults; the first")
-    );
-    Problem::new(ProblemCode::ProgrammeInvalid, detail).with_member("faults", faults)
 }
 
 #[cfg(test)]

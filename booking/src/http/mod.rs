@@ -20,6 +20,7 @@ pub mod order_views;
 pub mod orders;
 pub mod own;
 pub mod payments;
+pub mod programmes;
 pub mod promoter;
 pub mod rail;
 mod rail_views;

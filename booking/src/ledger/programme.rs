@@ -8,8 +8,9 @@ use fairgate_databases::LedgerError;
 use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::shows::document::ShowDocument;
 use jiff::Timestamp;
+use serde::Serialize;
 
-use super::PlanPin;
+use super::{ChangedShows, PlanPin, UndecidedShow};
 
 /// A whole programme that is to be stored.
 pub struct NewProgramme {
@@ -31,6 +32,77 @@ pub struct NewProgramme {
     /// The plans with which `keeps` compares the new plans. If a show is not listed, or pins
     /// another plan by now, none of its seats counts as unchanged.
     pub old_plans: HashMap<ShowId, PlanPin>,
+    /// What becomes of the showings of earlier programmes.
+    pub succession: ProgrammeSuccession,
+}
+
+/// What becomes of the showings of earlier programmes when a new programme is stored.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProgrammeSuccession {
+    /// The version of the catalogue for which this was decided. If the ledger has another version
+    /// by now, nothing is stored. `None` if it does not matter.
+    pub catalogue: Option<u64>,
+    /// The showings that are in the new programme and have not begun.
+    pub going_on: Vec<ShowId>,
+    /// The showings that are not in the new programme and have not begun.
+    pub leaving: Vec<LeavingShowing>,
+    /// Whether the changes are only wanted to be known, and nothing is stored.
+    pub is_preview: bool,
+}
+
+/// A showing that the new programme does not have, or not surely.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeavingShowing {
+    /// Its show.
+    pub show: ShowId,
+    /// What becomes of it.
+    pub becomes: LeavingDecision,
+}
+
+/// What becomes of a showing that the new programme does not have, or not surely.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LeavingDecision {
+    /// Nothing more is sold of it, if nobody has touched it. Otherwise a person must decide.
+    Withdrawn {
+        /// Whether somebody holds seats, as far as the caller knows it.
+        is_held: bool,
+        /// Why the new programme does not surely have it, in one sentence.
+        why: String,
+    },
+    /// It goes on as it was sold, and nothing more is sold of it.
+    Kept,
+    /// It is cancelled, for this reason. Its buyers get their money back.
+    Cancelled(String),
+}
+
+/// What a new programme changes for the showings of earlier ones that have not begun, by kind of
+/// change.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct ShowingChanges {
+    /// They keep their time and their hall.
+    pub unchanged: ChangedShows,
+    /// They have another time or hall. Nobody has orders for them.
+    pub moved: ChangedShows,
+    /// They go on as they were sold, and nothing more is sold of them.
+    pub kept: ChangedShows,
+    /// They are cancelled, and their buyers get their money back.
+    pub cancelled: ChangedShows,
+    /// They are not in the new programme and nobody had touched them. They are not sold any more.
+    pub left_out: ChangedShows,
+}
+
+impl ShowingChanges {
+    /// Returns each kind of change that has showings, with its words.
+    pub fn kinds(self) -> impl Iterator<Item = (&'static str, ChangedShows)> {
+        let kinds = [
+            ("stay as they were", self.unchanged),
+            ("have another time or hall", self.moved),
+            ("go on as sold and sell nothing more", self.kept),
+            ("are cancelled", self.cancelled),
+            ("are left out and not sold any more", self.left_out),
+        ];
+        kinds.into_iter().filter(|(_, changed)| changed.shows > 0)
+    }
 }
 
 /// The plan of a hall. Halls with the same plan share the text in memory.
@@ -58,6 +130,8 @@ pub struct ProgrammeOutcome {
     /// Postponed showings that keep their time although the programme has another one. Each has the
     /// time that it keeps.
     pub kept_times: Vec<(ShowId, Timestamp)>,
+    /// What the showings of earlier programmes become.
+    pub changes: ShowingChanges,
     /// Whether anything was written at all.
     pub written: bool,
 }
@@ -75,6 +149,15 @@ pub enum ProgrammeRefused {
     /// Orders have seats of these shows, and the programme has another time or hall for them.
     #[error("{} shows with orders would move", .0.len())]
     PostponeInstead(Vec<ShowId>),
+    /// A person must decide what becomes of these showings.
+    #[error("the new programme does not surely have {} showings that were sold", .0.len())]
+    Undecided(Vec<UndecidedShow>),
+    /// Only a preview was wanted. Has what storing the programme would change.
+    #[error("only a preview was wanted")]
+    Preview(Box<ProgrammeOutcome>),
+    /// The catalogue was changed after the decisions about the showings.
+    #[error("the catalogue was changed at the same time")]
+    Replaced,
     /// The ledger could not write the programme.
     #[error(transparent)]
     Ledger(#[from] LedgerError),

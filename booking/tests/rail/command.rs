@@ -1,6 +1,6 @@
 //! Tests the import of a timetable into a ledger: the whole feed is stored, or nothing.
 
-use booking::choices::ShowChoices;
+use booking::choices::ImportDecisions;
 use booking::commands::import_timetable::{
     RailFeedKind, TimetableImport, TimetableImportError, import_timetable,
 };
@@ -22,8 +22,7 @@ fn wanted(feed: &Path, data: &Path) -> TimetableImport {
         data: data.to_owned(),
         database: None,
         payments: ProviderKind::None,
-        choices: ShowChoices::default(),
-        is_preview: false,
+        decisions: ImportDecisions::default(),
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use booking::app::{Booking, BookingSetup};
-use booking::choices::ShowChoices;
+use booking::choices::{ImportDecisions, ShowChoices};
 use booking::commands::import_timetable::{TimetableImportError, replace_timetable};
 use booking::config::PaymentSettings;
 use booking::ledger::{Ledger, LedgerError, SwitchedTimetable};
@@ -167,7 +167,11 @@ impl App {
     ) -> Result<SwitchedTimetable, TimetableImportError> {
         let ledger = self.ledger().await;
         let now_ms = self.clock.now_ms();
-        replace_timetable(&ledger, parts, (choices, false), now_ms).await
+        let decisions = ImportDecisions {
+            choices,
+            is_preview: false,
+        };
+        replace_timetable(&ledger, parts, decisions, now_ms).await
     }
 
     /// Returns the URL of the ledger's PostgreSQL server.

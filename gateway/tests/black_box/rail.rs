@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use booking::choices::ShowChoices;
+use booking::choices::ImportDecisions;
 use booking::commands::import_timetable::{RailFeedKind, TimetableImport, import_timetable};
 use fairgate_model::payments::kind::ProviderKind;
 use serde_json::{Value, json};
@@ -77,8 +77,7 @@ pub async fn put_in(zone: &str, settings: &str, data: &Path) {
         data: data.to_owned(),
         database: None,
         payments: ProviderKind::None,
-        choices: ShowChoices::default(),
-        is_preview: false,
+        decisions: ImportDecisions::default(),
     };
     import_timetable(wanted, 1).await.expect("imported");
 }

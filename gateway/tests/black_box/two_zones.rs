@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use booking::choices::ShowChoices;
+use booking::choices::ImportDecisions;
 use booking::commands::import_timetable::{RailFeedKind, TimetableImport, import_timetable};
 use fairgate_model::payments::kind::ProviderKind;
 
@@ -63,8 +63,7 @@ async fn import(data: &Path) {
         data: data.to_owned(),
         database: None,
         payments: ProviderKind::None,
-        choices: ShowChoices::default(),
-        is_preview: false,
+        decisions: ImportDecisions::default(),
     };
     import_timetable(wanted, 1).await.expect("imported");
 }

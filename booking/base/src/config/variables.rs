@@ -42,6 +42,7 @@ const VARIABLES: &[&str] = &[
     "ORIGINS",
     "PAYMENTS",
     "PICTURES",
+    "PROGRAMME_CHAINS",
     "PROMOTER_KEY",
     "PUBLIC_URL",
     "REAL_DATA",

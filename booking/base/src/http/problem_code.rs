@@ -135,6 +135,7 @@ problem_codes! {
         SeatsTaken "seats_taken": "Seats are taken",
         ShowCancelled "show_cancelled": "The show is cancelled",
         ShowCovered "show_covered": "Another room covers this show",
+        ShowingsUndecided "showings_undecided": "A person must decide about showings",
         TermsChanged "terms_changed": "The show's terms have changed",
         TicketScanned "ticket_scanned": "A ticket was scanned",
         TicketVoid "ticket_void": "The ticket is no longer valid",

@@ -355,6 +355,8 @@ fn read_showing(
     let id = id.filter(|id| add_unused_id(id.as_str(), object.at.clone(), &mut seen.shows, faults));
     Some(Showing {
         show: id?,
+        listed_as: None,
+        has_own_id: object.get("id").is_some(),
         film: film?,
         hall: hall?.parse().ok()?,
         starts_at: starts_at?,

@@ -196,7 +196,9 @@ impl ProgrammeIndex {
             shows: programme
                 .showings
                 .iter()
-                .map(|showing| showing.show.clone())
+                .map(|showing| &showing.show)
+                .chain(programme.left_out.iter().map(|showing| &showing.show))
+                .cloned()
                 .collect(),
             entries,
             programme,
@@ -233,7 +235,8 @@ impl ProgrammeIndex {
         self.programme.halls.iter().filter_map(place).collect()
     }
 
-    /// Returns whether a show is a showing of the programme.
+    /// Returns whether a show is a showing of the programme, or of an earlier one that left it out
+    /// since.
     #[must_use]
     pub fn has_show(&self, show: &ShowId) -> bool {
         self.shows.contains(show)
@@ -260,23 +263,6 @@ impl ProgrammeIndex {
             cinema,
             city: &self.programme.cities[self.city_of[entry.cinema]],
         }
-    }
-
-    /// Returns the showings that have not begun and that are not in the programme `next`.
-    #[must_use]
-    pub fn left_out_by(&self, next: &Programme, now_ms: i64) -> Vec<ShowId> {
-        let next_shows: HashSet<&ShowId> =
-            next.showings.iter().map(|showing| &showing.show).collect();
-        let coming = self
-            .programme
-            .showings
-            .iter()
-            .filter(|showing| showing.starts_at.as_millisecond() > now_ms);
-        coming
-            .map(|showing| &showing.show)
-            .filter(|show| !next_shows.contains(show))
-            .cloned()
-            .collect()
     }
 
     /// Returns for each city the number of its cinemas, then the number of its showings that have

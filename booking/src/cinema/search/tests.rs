@@ -207,6 +207,8 @@ fn places(cinemas: &[(usize, f64, f64)]) -> Programme {
 
 fn showing(id: usize, film: usize, hall: usize, starts_at: Timestamp, price: i64) -> Showing {
     Showing {
+        listed_as: None,
+        has_own_id: false,
         show: format!("show-{id}").parse().expect("a slug"),
         film: format!("film-{film}"),
         hall: format!("hall-{hall}").parse().expect("a slug"),

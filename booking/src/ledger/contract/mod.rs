@@ -8,6 +8,7 @@ mod exchanging;
 mod free;
 mod keeping;
 mod late;
+mod leaving;
 mod lending;
 mod onsale;
 mod paying;
@@ -69,6 +70,7 @@ const OTHER_DATA: &[&[Case]] = &[
     auditing::CASES,
     calling::CASES,
     keeping::CASES,
+    leaving::CASES,
     lending::CASES,
     onsale::CASES,
     pinning::CASES,

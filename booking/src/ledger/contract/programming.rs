@@ -9,6 +9,7 @@ use fairgate_model::shows::fate::ShowFate;
 use super::*;
 use crate::ledger::{
     LedgerError, NewFate, NewHallPlan, NewProgramme, ProgrammeOutcome, ProgrammeRefused,
+    ProgrammeSuccession, ShowingChanges,
 };
 
 pub(super) const CASES: &[Case] = cases![
@@ -28,7 +29,7 @@ pub(super) const CASES: &[Case] = cases![
     a_new_plan_that_moves_no_sold_seat_is_written,
 ];
 
-fn showing(hall: &str, hour: u8, price: i64) -> (ShowId, ShowDocument) {
+pub(super) fn showing(hall: &str, hour: u8, price: i64) -> (ShowId, ShowDocument) {
     let document = serde_json::json!({
         "venue": hall, "title": "A film", "starts_at": format!("2027-06-01T{hour:02}:00:00Z"),
         "prices": {"cat1": price}, "seats_per_visitor": 10,
@@ -39,7 +40,7 @@ fn showing(hall: &str, hour: u8, price: i64) -> (ShowId, ShowDocument) {
 }
 
 /// Builds a programme of two halls with three showings.
-fn programme(document: &str, plan: u8, price: i64) -> NewProgramme {
+pub(super) fn programme(document: &str, plan: u8, price: i64) -> NewProgramme {
     let hall = |name: &str| NewHallPlan {
         venue: name.parse().expect("a slug"),
         plan: format!("plan {plan}").into(),
@@ -56,6 +57,7 @@ fn programme(document: &str, plan: u8, price: i64) -> NewProgramme {
         keeps: Box::new(|_, _| false),
         old_plans: HashMap::new(),
         present_plans: HashMap::new(),
+        succession: ProgrammeSuccession::default(),
     }
 }
 
@@ -90,6 +92,7 @@ async fn a_programme_is_written_as_a_whole_and_read_once(ledger: Books) {
         new: 3,
         changed: 0,
         kept_times: Vec::new(),
+        changes: ShowingChanges::default(),
         written: true,
     };
     assert_eq!(done, expected);
@@ -191,7 +194,7 @@ async fn a_postponed_showing_keeps_its_time_and_gets_other_changes(ledger: Books
 }
 
 /// Sells seat 3 of one showing to Ana, and returns the showing.
-async fn sold(ledger: &Books) -> ShowId {
+pub(super) async fn sold(ledger: &Books) -> ShowId {
     put(ledger, programme("first", 1, 1_000)).await;
     let (id, _) = showing("kino-1", 21, 1_000);
     let mut order = order("a", ANA, &[3]);

@@ -27,7 +27,7 @@ fn party(n: u8, visitor: Holder) -> Waiter {
     of_show(&show(), n, visitor)
 }
 
-fn of_show(show: &ShowId, n: u8, visitor: Holder) -> Waiter {
+pub(super) fn of_show(show: &ShowId, n: u8, visitor: Holder) -> Waiter {
     Waiter {
         id: format!("waiter_{show}_{}", hex::encode([n; 16]))
             .parse()

@@ -21,6 +21,7 @@ mod fates;
 mod keyed;
 mod late;
 mod late_rows;
+mod leaving_showings;
 mod lent_work;
 mod migrations;
 mod moved_tickets;
@@ -64,7 +65,8 @@ pub(super) use migrations::MIGRATIONS;
 mod lock {
     /// A show's plan, terms and fate. Claims, refunds and exchanges share the lock. A change of the
     /// show takes the lock exclusively, and so does a read of the show's picture. A cinema
-    /// programme takes the lock only for showings whose plan or currency changes.
+    /// programme takes the lock only for showings whose plan, currency, time or hall changes, and
+    /// for those that it does not have.
     pub const PLAN: i32 = 1;
     /// One visitor's claims. No other transaction claims seats for the visitor between the check of
     /// the visitor's limit and the write.

@@ -13,7 +13,7 @@ use super::catalogue::{lock_catalogue, raise_version};
 use super::plan_pins::store_plan_again;
 use super::rows::{Result, as_i64, bytes32, corrupt, count, parsed, small, text, to_json};
 use super::showing_rows::{StoredShowings, stored_showings};
-use super::{Ledger, lock, terms};
+use super::{Ledger, leaving_showings, lock, terms};
 use crate::ledger::{NewHallPlan, NewProgramme, PlanPin, ProgrammeOutcome, ProgrammeRefused};
 
 /// Stores and reads the cinema programme.
@@ -55,12 +55,15 @@ async fn put_programme(
     now_ms: i64,
 ) -> std::result::Result<ProgrammeOutcome, ProgrammeRefused> {
     lock_catalogue(tx).await?;
+    check_catalogue(tx, programme.succession.catalogue).await?;
     let mut newest = newest_plans(tx, programme).await?;
     let plans = put_plans(tx, programme, &mut newest, now_ms).await?;
     pin_compared_plans(tx, programme, &mut newest).await?;
     let present = stored_showings(tx, programme).await?;
     renumber_plans(tx, programme, &present, &mut newest, now_ms).await?;
     let changes = compare(programme, &newest, &present)?;
+    let succession = &programme.succession;
+    let decided = leaving_showings::decide(tx, succession, &changes.moved, now_ms).await?;
     let sold = sold_of(tx, &changes.other_currency).await?;
     if !sold.is_empty() {
         return Err(ProgrammeRefused::CurrencyInUse(sold));
@@ -75,9 +78,12 @@ async fn put_programme(
     }
     let mut outcome = ProgrammeOutcome {
         plans,
+        changes: decided.changes,
         ..changes.outcome
     };
-    put_shows(tx, changes.rows, now_ms).await?;
+    put_shows(tx, &changes.rows, now_ms).await?;
+    put_shows(tx, &decided.rows, now_ms).await?;
+    let left = decided.rows.len() + decided.cancel(tx, now_ms).await?;
     let same = tx
         .first(
             "SELECT document = $1 FROM programme",
@@ -85,7 +91,7 @@ async fn put_programme(
         )
         .await?;
     let is_same = same.map_or(Ok(false), |row| row.get(0))?;
-    outcome.written = outcome.plans + outcome.new + outcome.changed > 0 || !is_same;
+    outcome.written = outcome.plans + outcome.new + outcome.changed + left > 0 || !is_same;
     if outcome.written {
         let sql = "INSERT INTO programme (id, version, document, put_at) VALUES (1, 1, $1, $2) \
              ON CONFLICT (id) DO UPDATE SET version = programme.version + 1, \
@@ -93,7 +99,26 @@ async fn put_programme(
         tx.execute(sql, &[&programme.document, &now_ms]).await?;
         raise_version(tx).await?;
     }
+    if succession.is_preview {
+        // An error rolls the whole transaction back.
+        return Err(ProgrammeRefused::Preview(Box::new(outcome)));
+    }
     Ok(outcome)
+}
+
+/// Refuses a programme that was decided for another version of the catalogue.
+async fn check_catalogue(
+    tx: &SqlTransaction,
+    decided_for: Option<u64>,
+) -> std::result::Result<(), ProgrammeRefused> {
+    let row = tx
+        .query_one("SELECT version FROM catalogue_version", &[])
+        .await?;
+    let present = count(&row, 0)?;
+    match decided_for {
+        Some(version) if version != present => Err(ProgrammeRefused::Replaced),
+        _ => Ok(()),
+    }
 }
 
 /// The version and digest of the newest plan of each hall.
@@ -166,10 +191,10 @@ async fn put_plans(
 }
 
 /// A show that is to be written: its id, its document, and the plan version that it pins.
-struct NewShowing<'a> {
-    show: &'a str,
-    document: Cow<'a, ShowDocument>,
-    plan_version: u32,
+pub(super) struct NewShowing<'a> {
+    pub(super) show: &'a str,
+    pub(super) document: Cow<'a, ShowDocument>,
+    pub(super) plan_version: u32,
 }
 
 /// How the programme differs from the stored shows.
@@ -307,15 +332,15 @@ async fn moved_seats(
 }
 
 /// Writes shows, and the terms of sale in their documents.
-async fn put_shows(tx: &SqlTransaction, rows: Vec<NewShowing<'_>>, now_ms: i64) -> Result<()> {
+async fn put_shows(tx: &SqlTransaction, rows: &[NewShowing<'_>], now_ms: i64) -> Result<()> {
     if tx.is_postgres() {
-        put_shows_fused(tx, &rows, now_ms).await?;
+        put_shows_fused(tx, rows, now_ms).await?;
     } else {
         let sql = "INSERT INTO shows (show, document, plan_version, updated_at) \
              VALUES ($1, $2, $3, $4) ON CONFLICT (show) DO UPDATE SET \
              document = excluded.document, plan_version = excluded.plan_version, \
              updated_at = excluded.updated_at";
-        for row in &rows {
+        for row in rows {
             let document = to_json(&*row.document)?;
             tx.execute(sql, &[&row.show, &document, &row.plan_version, &now_ms])
                 .await?;

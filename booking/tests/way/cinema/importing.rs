@@ -4,13 +4,19 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use booking::choices::ImportDecisions;
 use fairgate_model::payments::kind::ProviderKind;
 
 use super::*;
 
 fn import(folder: &Path, file: &Path, settings: &[(&str, &str)]) -> Output {
+    import_with(&[], folder, file, settings)
+}
+
+fn import_with(flags: &[&str], folder: &Path, file: &Path, settings: &[(&str, &str)]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_booking"))
         .args(["import", "cinema"])
+        .args(flags)
         .arg(file)
         .arg("--data")
         .arg(folder)
@@ -86,6 +92,7 @@ async fn a_running_node_sells_a_programme_that_is_imported_into_its_postgresql()
         &stores,
         folder.path(),
         ProviderKind::None,
+        &ImportDecisions::default(),
     )
     .await;
     assert_eq!(imported.expect("imported").new_showings, 5);
@@ -99,6 +106,33 @@ async fn a_running_node_sells_a_programme_that_is_imported_into_its_postgresql()
     hold(&app, &ana, &show, json!({"quantity": 2}))
         .await
         .is(201);
+}
+
+#[test]
+fn the_command_previews_and_refuses_decisions_about_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("programme.json");
+    std::fs::write(&file, programme().to_string()).expect("written");
+    let data = folder.path().join("data");
+    std::fs::create_dir(&data).expect("a folder");
+    for flags in [&["--preview"][..], &[]] {
+        let done = import_with(flags, &data, &file, &[]);
+        let changed: Value = serde_json::from_slice(&done.stdout).expect("JSON");
+        assert_eq!(changed["new_showings"], 5, "a preview stores nothing");
+        assert_eq!(changed["preview"], !flags.is_empty());
+    }
+    for (flags, told) in [
+        (&["--keep", "nowhere"][..], "nowhere (0 tickets"),
+        (&["--keep", "a", "--cancel", "a"], "a is named twice"),
+        (&["--match", "a"], "OLD=NEW"),
+    ] {
+        let refused = import_with(flags, &data, &file, &[]);
+        let stderr = String::from_utf8_lossy(&refused.stderr);
+        assert!(
+            !refused.status.success() && stderr.contains(told),
+            "{stderr}"
+        );
+    }
 }
 
 #[test]

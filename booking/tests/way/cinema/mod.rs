@@ -5,6 +5,7 @@ mod faults;
 mod focal;
 mod importing;
 mod mended;
+mod succeeding;
 
 use serde_json::{Value, json};
 
@@ -66,10 +67,13 @@ pub fn shows(found: &Value) -> Vec<String> {
 async fn on() -> App {
     let app = App::new().await;
     let put = put_programme(&app, &programme()).await.is(200);
+    let none = json!({"shows": 0, "tickets": 0, "buyers": 0, "paid": 0});
     assert_eq!(
         put,
         json!({"cities": 2, "cinemas": 3, "halls": 4, "films": 2, "showings": 5, "new_plans": 4,
-            "new_showings": 5, "changed_showings": 0, "left_out": [], "notes": []})
+            "new_showings": 5, "changed_showings": 0, "unsold_showings": 0, "left_out": [],
+            "earlier": {"unchanged": none, "moved": none, "kept": none, "cancelled": none, "left_out": none},
+            "preview": false, "notes": []})
     );
     app
 }

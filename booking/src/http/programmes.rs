@@ -11,8 +11,8 @@ use crate::cinema::{ChartSource, ProgrammePutRefusal, ProgrammeSummary};
 use crate::http::answers::JsonAnswer;
 use crate::http::cinema::CinemaRoutes;
 
-/// Replaces the whole programme with a new one. Each of `match`, `keep` and `cancel` may be repeated,
-/// or name several showings with commas between them.
+/// Replaces the whole programme with a new one. Each of `match`, `keep` and `cancel` may be
+/// repeated, or name several showings with commas between them.
 #[utoipa::path(put, path = "/v1/promoter/cinema", tag = "promoter", request_body = Object,
     params(
         ("match" = Option<String>, Query, description = "`OLD=NEW`: the sold showing OLD is the showing NEW of this programme, and keeps its id. NEW is the showing's own `id`, or its hall with its beginning in UTC."),

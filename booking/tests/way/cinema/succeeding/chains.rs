@@ -165,18 +165,18 @@ impl Chain {
         }
     }
 
-    /// Returns the showings on the programme, each with its hall, its film and its beginning.
-    async fn on_programme(&self) -> BTreeMap<(String, String, String), String> {
+    /// Returns the shows on the programme, each with its hall, its film and its beginning.
+    async fn on_programme(&self) -> BTreeMap<String, (String, String, String)> {
         self.app.clock.advance_ms(1_000);
         let found = search(&self.app, "?per_page=30").await;
         let showings = found["showings"].as_array().expect("a list");
         let of = |showing: &Value| {
             let hall = text(&showing["hall"], "hall");
             let place = (hall, text(showing, "film"), text(showing, "start"));
-            (place, text(showing, "show"))
+            (text(showing, "show"), place)
         };
         let shows: BTreeMap<_, _> = showings.iter().map(of).collect();
-        assert_eq!(shows.len(), showings.len(), "one film at a time: {found:#}");
+        assert_eq!(shows.len(), showings.len(), "each show once: {found:#}");
         shows
     }
 
@@ -187,7 +187,8 @@ impl Chain {
         } = &screening.listed;
         let shows = self.on_programme().await;
         let place = ((*hall).to_owned(), (*film).to_owned(), moment(*minute));
-        shows.get(&place).cloned()
+        let mut shows = shows.into_iter().filter(|(_, found)| *found == place);
+        shows.next().map(|(show, _)| show)
     }
 
     /// Holds seats, buys some of them, and waits where there are none.
@@ -305,7 +306,7 @@ impl Chain {
     /// Checks each ticket and each showing.
     async fn check(&self) {
         let shows = self.on_programme().await;
-        for ((hall, _, start), show) in &shows {
+        for (show, (hall, _, start)) in &shows {
             let shown = self
                 .app
                 .ask(get(&format!("/v1/shows/{show}")))
@@ -327,8 +328,7 @@ impl Chain {
             }
             let is_new = seats.insert((&ticket.show, ticket.seat));
             assert!(is_new, "sold twice: {ticket:?}");
-            let on_programme = shows.iter().find(|(_, show)| **show == ticket.show);
-            let Some(((_, _, start), _)) = on_programme else {
+            let Some((_, _, start)) = shows.get(&ticket.show) else {
                 assert!(is_decided, "a ticket without a showing: {ticket:?}");
                 continue;
             };

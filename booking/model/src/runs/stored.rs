@@ -145,7 +145,6 @@ pub mod optional {
     ///
     /// # Errors
     /// The error of the serializer.
-    #[expect(clippy::ref_option, reason = "the signature that serde asks for")]
     pub fn serialize<S: Serializer>(
         run: &Option<Arc<TrainRun>>,
         serializer: S,

@@ -2,7 +2,6 @@
 // shows the state of each refund.
 
 import { $, make, put, raw, show, t, when } from "./core.js";
-import { journeyTimes } from "./journey.js";
 import { money } from "./money.js";
 import { asked, sums } from "./refund-sums.js";
 
@@ -21,10 +20,8 @@ export function renderRefund(order) {
   $("refunds").replaceChildren(...refunds.map(refundRow));
   if (!offer) return;
   const nothing = offer.amount.amount === 0 && offer.fee.amount === 0;
-  const lead = nothing ? "lead_nothing" : offer.fee_pct > 0 ? "lead_fee" : "lead_free";
-  const sold = order.journey_as_sold;
-  if (offer.reason === "train_retimed" && sold) put("refund-lead", t("order.refund.lead_retimed", { sold: journeyTimes(sold) }));
-  else put("refund-lead", t(`order.refund.${lead}`, { pct: offer.fee_pct }));
+  const lead = nothing ? "lead_nothing" : offer.fee_pct > 0 ? "lead_fee" : offer.reason === "train_retimed" ? "lead_retimed" : "lead_free";
+  put("refund-lead", t(`order.refund.${lead}`, { pct: offer.fee_pct }));
   show($("refund-until"), Boolean(offer.until));
   if (offer.until) put("refund-until", t("order.refund.until", { time: when(offer.until, order.journey?.from.time_zone ?? order.time_zone) }));
   const drawn = JSON.stringify(offer);

@@ -3,7 +3,7 @@
 
 import { $, announce, call, data, make, put, raw, ready, show, showProblem, t, useVenueZone, when, whereLine } from "./core.js";
 import { Countdown } from "./countdown.js";
-import { journeyWords } from "./journey.js";
+import { journeyTimes, journeyWords } from "./journey.js";
 import { keepOrder, keepTicket, keptOrder, orderKey } from "./keys.js";
 import { money } from "./money.js";
 import { exchangeAsk, findTrains, renderExchange } from "./order-exchange.js";
@@ -141,6 +141,9 @@ function renderSeats() {
   const title = order.title ?? order.show?.title;
   if (order.journey) put("show-title", journeyWords(order.journey));
   else if (title) put("show-title", [title, whereLine(order.venue_name, order), order.starts_at && when(order.starts_at)].filter(Boolean).join(" · "));
+  const sold = order.journey_as_sold;
+  show($("moved"), Boolean(sold));
+  if (sold) put("moved", t("order.refund.moved", { sold: journeyTimes(sold) }));
   put("total", money(order.total));
   $("seats").replaceChildren(...(order.seats ?? []).map(seatRow));
   renderOpensWhere();

@@ -23,8 +23,9 @@ pub enum ProgrammePutRefusal {
     /// Seats of these shows were sold in another currency.
     #[error("{} sold in another currency: keep that currency, or give each of them a new id", counted(.0.len(), "showing was", "showings were"))]
     CurrencyInUse(Vec<ShowId>),
-    /// Seats of these shows were ordered, and the programme has another time or hall for them.
-    #[error("nothing was imported: the programme has another time or hall for {} with orders: {}. Keep their times and halls; or postpone each of them first, so that its buyers are told, and import again; or import with --keep ID (it goes on as it was sold, and nothing more is sold of it) or --cancel ID (its buyers get their money back)", counted(.0.len(), "showing", "showings"), shown_ids(.0))]
+    /// Seats of these shows were ordered, and the programme has another time, hall or film for
+    /// them.
+    #[error("nothing was imported: the programme has another time, hall or film for {} with orders: {}. Keep their times, halls and films; or, for another time, postpone each of them first, so that its buyers are told, and import again; or import with --keep ID (it goes on as it was sold, and nothing more is sold of it) or --cancel ID (its buyers get their money back)", counted(.0.len(), "showing", "showings"), shown_ids(.0))]
     PostponeInstead(Vec<ShowId>),
     /// The new programme does not surely have showings that somebody holds, bought or waits for.
     #[error("{}nothing was imported: {} of the new programme. Decide about each with --match OLD=NEW (it is that showing), --keep ID (it goes on as it was sold, and nothing more is sold of it) or --cancel ID (it is cancelled, and its buyers get their money back), and import again", undecided_lines(.0), counted(.0.len(), "showing is not surely part", "showings are not surely part"))]

@@ -82,6 +82,13 @@ impl Succession<'_> {
             NewShowingIs::MayBe(_) | NewShowingIs::Other => None,
         });
         let found: HashSet<usize> = found.collect();
+        for (is, showing) in matches.new.iter().zip(&new.showings) {
+            if let NewShowingIs::Same(at) = is
+                && earlier[*at].film != showing.film
+            {
+                succession.other_film.push(earlier[*at].show.clone());
+            }
+        }
         let mut left_out = Vec::new();
         for (at, showing) in earlier.iter().enumerate() {
             if found.contains(&at) {

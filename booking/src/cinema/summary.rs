@@ -74,8 +74,9 @@ pub(super) fn note_unsold(unsold: &[UnsoldShowing], faults: &mut ProgrammeFaults
             format!("This showing is not sold: it may be {goes_on}, which has begun.")
         } else {
             format!(
-                "This showing is not sold: it may be {goes_on}, which goes on as it was sold. To \
-                 sell it, import again and match {goes_on}={name}, or cancel {goes_on}."
+                "This showing is not sold: it may be {goes_on}, which goes on as it was sold, or \
+                 needs its hall. To sell it, import again and match {goes_on}={name} if it is that \
+                 showing, or cancel {goes_on}."
             )
         };
         faults.note(&showing.at, message);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use fairgate_base::process::data::DataLockError;
 use fairgate_model::counted::counted;
-use fairgate_model::ids::VenueId;
+use fairgate_model::ids::{ShowId, VenueId};
 use fairgate_model::payments::kind::ProviderKind;
 use fairgate_model::timetables::settings::RailFile;
 use fairgate_model::timetables::{Timetable, TimetableParts};
@@ -17,8 +17,8 @@ use sha2::{Digest, Sha256};
 
 use crate::choices::ImportDecisions;
 use crate::ledger::{
-    ChangedShows, DecidedDeparture, DepartureDecision, Ledger, LedgerError, NewSeatingPlan,
-    NewTimetable, SwitchedTimetable, TimetableRefused, UndecidedShow,
+    ChangedShows, DecidedDeparture, DepartureDecision, KeptRun, Ledger, LedgerError,
+    NewSeatingPlan, NewTimetable, SwitchedTimetable, TimetableRefused, UndecidedShow,
 };
 use crate::open::{self, BookingOpenError};
 use crate::rail::import::payable::check_fares_payable;
@@ -293,6 +293,25 @@ fn new_timetable(parts: &TimetableParts) -> Result<NewTimetable, TimetableImport
     })
 }
 
+/// Returns notes about the trips that are not sold, because they may be departures that go on as
+/// they were sold.
+fn unsold_notes(switched: &SwitchedTimetable) -> Vec<String> {
+    let going_on = switched.decided.iter().filter_map(|departure| {
+        let (DepartureDecision::Kept(run) | DepartureDecision::Left(run)) = &departure.decision
+        else {
+            return None;
+        };
+        Some((&departure.show, run)).filter(|(_, run)| !run.unsold.is_empty())
+    });
+    let note = |(show, run): (&ShowId, &KeptRun)| {
+        let trips = run.unsold.join(", ");
+        format!(
+            "{show} goes on as it was sold, so trips that may be the same are not sold on its day: {trips}"
+        )
+    };
+    going_on.map(note).collect()
+}
+
 fn import_summary(
     switched: &SwitchedTimetable,
     preview: bool,
@@ -306,7 +325,11 @@ fn import_summary(
         trips: parts.trips.len(),
         calls: parts.patterns.iter().map(Vec::len).sum(),
         trips_with_gaps: parts.patterns.iter().filter(gaps).count(),
-        notes: feed.notes,
+        notes: feed
+            .notes
+            .into_iter()
+            .chain(unsold_notes(switched))
+            .collect(),
         departures: DepartureChanges::count(&switched.decided),
         preview,
     }

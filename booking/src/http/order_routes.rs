@@ -17,7 +17,7 @@ use super::answers::IdempotencyAnswers;
 use super::holds::MoneyView;
 use super::order_views::{
     OrderSeat, OrderView, PaymentView, RefundView, ReplacementOfferView, SuccessorView, TicketLink,
-    exchange_offer, refund_offer, refund_view,
+    exchange_offer, journey_as_sold, refund_offer, refund_view,
 };
 use super::visitor::CallerVerifier;
 use crate::orders::checkout::OrderDesk;
@@ -109,16 +109,11 @@ impl OrderRoutes {
             None => None,
         };
         let terms = terms.as_ref();
-        let journey = journey.and_then(|(run, legs)| JourneySummary::from_leg_range(run, legs));
-        let as_sold = terms.zip(legs).and_then(|(terms, legs)| {
-            let (sold, legs) = terms.original.own_stretch(run?, legs)?;
-            JourneySummary::from_leg_range(sold, &legs)
-        });
-        let times = |journey: &JourneySummary| (journey.from.at, journey.to.at);
         Ok(OrderView {
-            journey_as_sold: as_sold
-                .filter(|sold| Some(times(sold)) != journey.as_ref().map(times)),
-            journey,
+            journey_as_sold: terms
+                .zip(journey)
+                .and_then(|(terms, ride)| journey_as_sold(terms, ride)),
+            journey: journey.and_then(|(run, legs)| JourneySummary::from_leg_range(run, legs)),
             title: show.as_ref().map(|show| show.document.title.clone()),
             starts_at: show.as_ref().map(|show| starts_at(show)),
             place: place.unwrap_or_default().into(),

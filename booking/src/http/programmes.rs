@@ -112,7 +112,7 @@ fn programme_problem(why: ProgrammePutRefusal) -> Problem {
         }
         ProgrammePutRefusal::PostponeInstead(shows) => {
             let detail = format!(
-                "The programme has another time or hall for {} with orders. Nothing was changed. Keep their times and halls; or tell the buyers first with POST /v1/promoter/shows/{{show}}/postpone and send the programme again; or decide about each with keep=ID (it goes on as it was sold, and nothing more is sold of it) or cancel=ID (its buyers get their money back).",
+                "The programme has another time, hall or film for {} with orders. Nothing was changed. Keep their times, halls and films; or, for another time, tell the buyers first with POST /v1/promoter/shows/{{show}}/postpone and send the programme again; or decide about each with keep=ID (it goes on as it was sold, and nothing more is sold of it) or cancel=ID (its buyers get their money back).",
                 counted(shows.len(), "showing", "showings")
             );
             Problem::new(ProblemCode::PostponeInstead, detail).with_member("shows", shows)

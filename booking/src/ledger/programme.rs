@@ -42,6 +42,9 @@ pub struct ProgrammeSuccession {
     /// The version of the catalogue for which this was decided. If the ledger has another version
     /// by now, nothing is stored. `None` if it does not matter.
     pub catalogue: Option<u64>,
+    /// Showings that the new programme has with another film. If somebody ordered seats of one of
+    /// them, and its title changes, the programme is refused.
+    pub other_film: Vec<ShowId>,
     /// The showings that are in the new programme and have not begun.
     pub going_on: Vec<ShowId>,
     /// The showings that are not in the new programme and have not begun.

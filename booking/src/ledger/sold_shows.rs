@@ -15,7 +15,7 @@ pub struct SoldFigures {
     pub buyers: u64,
     /// How many tickets are valid.
     pub tickets: u64,
-    /// What buyers paid and did not get back, in minor units.
+    /// What buyers paid for the seats that they still have, in minor units.
     pub paid: i64,
 }
 

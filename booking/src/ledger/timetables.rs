@@ -126,6 +126,9 @@ pub struct TimetableSwitch {
     pub earlier: Option<u32>,
     /// Decides about the touched departures.
     pub decide: DecideDepartures,
+    /// Whether a person decided about some of them, so that even an unchanged timetable changes
+    /// something.
+    pub has_choices: bool,
     /// Whether the decisions are only wanted to be known, and nothing is stored.
     pub is_preview: bool,
 }

@@ -71,6 +71,7 @@ impl TimetableReplacement {
         Ok(TimetableSwitch {
             earlier: version,
             decide: self.decider(earlier, now_ms),
+            has_choices: self.choices.shows().next().is_some(),
             is_preview: self.is_preview,
         })
     }

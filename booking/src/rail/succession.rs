@@ -100,6 +100,10 @@ impl Succession<'_> {
         let Some(run) = &departure.show.run else {
             return Ok(DepartureDecision::Left(KeptRun::default()));
         };
+        let is_cancelled = departure.show.fate == Some(ShowFate::Cancelled);
+        if is_cancelled && self.choices.has(show) {
+            return Err("it was cancelled, so there is nothing to decide; leave it out".to_owned());
+        }
         if self.choices.cancel.contains(show) {
             let reason = "The train does not run as it was sold.".to_owned();
             return Ok(DepartureDecision::Cancelled(reason, KeptRun::default()));
@@ -108,24 +112,19 @@ impl Succession<'_> {
             return Ok(DepartureDecision::Kept(self.kept_run(departure, taken)));
         }
         if let Some(chosen) = self.choices.matches.get(show) {
-            let found = self.new.trip_of_show(chosen);
-            let (trip, date) =
-                found.ok_or_else(|| format!("the new timetable has no departure {chosen}"))?;
-            if let Some(other) = taken.insert((trip, date), show.clone()) {
+            let on_date = self.chosen_trip(departure, run, chosen)?;
+            if let Some(other) = taken.insert(on_date, show.clone()) {
                 return Err(format!("{chosen} of the new timetable is {other}"));
             }
-            return self.same(departure, run, (trip, date));
+            return self.same(departure, run, on_date);
         }
         let Some(outcome) = outcome else {
             return Ok(DepartureDecision::Left(self.kept_run(departure, taken)));
         };
         let begins = run.calls.first().and_then(|call| call.departs);
         let has_left = begins.is_some_and(|begins| begins.as_millisecond() <= now_ms);
-        let settled = has_left || departure.show.fate == Some(ShowFate::Cancelled);
-        let date = self
-            .earlier
-            .trip_of_show(show)
-            .map_or(run.date, |(_, date)| date);
+        let settled = has_left || is_cancelled;
+        let date = self.date_of(departure, run);
         let why = match outcome {
             MatchOutcome::Same(trip) if settled => {
                 return Ok(DepartureDecision::Same(self.on_date(*trip, date)));
@@ -146,6 +145,32 @@ impl Succession<'_> {
         Ok(DepartureDecision::Cancelled(GONE.to_owned(), kept))
     }
 
+    /// Returns the trip that a person chose for a departure.
+    fn chosen_trip(
+        &self,
+        departure: &TouchedDeparture,
+        run: &TrainRun,
+        chosen: &ShowId,
+    ) -> Result<(u32, Date), String> {
+        let found = self.new.trip_of_show(chosen);
+        let (trip, date) =
+            found.ok_or_else(|| format!("the new timetable has no departure {chosen}"))?;
+        let own_date = self.date_of(departure, run);
+        if date != own_date {
+            let advice = "cancel it, or choose a departure of its own day";
+            return Err(format!(
+                "{chosen} is on another day than {own_date}; {advice}"
+            ));
+        }
+        Ok((trip, date))
+    }
+
+    /// Returns the service date of a departure.
+    fn date_of(&self, departure: &TouchedDeparture, run: &TrainRun) -> Date {
+        let trip = self.earlier.trip_of_show(&departure.show.id);
+        trip.map_or(run.date, |(_, date)| date)
+    }
+
     /// Takes a trip of the new timetable as a departure.
     fn same(
         &self,
@@ -162,7 +187,10 @@ impl Succession<'_> {
             codes.collect::<Vec<_>>()
         };
         if stations(&calls) != stations(&run.calls) {
-            return Err("the train calls at other stations than those it was sold with".to_owned());
+            return Err(
+                "the train calls at other stations than those it was sold with, so it can only be kept or cancelled"
+                    .to_owned(),
+            );
         }
         let on_date = self.on_date(trip, date);
         let document = &departure.show.document;
@@ -194,7 +222,10 @@ impl Succession<'_> {
             refunds,
             exchange,
         };
-        if is_postponed || (*changed.run == *run && !changed.has_other_terms) {
+        // Only a decision ends the sale of a departure. Another decision opens it again.
+        let is_ended = document.sells_until.is_some();
+        let is_unchanged = *changed.run == *run && !changed.has_other_terms && !is_ended;
+        if is_postponed || is_unchanged {
             return Ok(DepartureDecision::Same(on_date));
         }
         Ok(DepartureDecision::Changed(on_date, changed))

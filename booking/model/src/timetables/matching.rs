@@ -3,8 +3,8 @@
 //!
 //! A departure is the same if its number, its date and every stop between which something is sold
 //! stay, and it leaves within [`APART_MAX`]. If the new timetable has no train of its number on
-//! that date, the line takes the place of the number. Matches are one to one. Where two ways to
-//! match are possible, none is taken: a person decides.
+//! that date, the line takes the place of the number, for trains whose number is new. Matches are
+//! one to one. Where two ways to match are possible, none is taken: a person decides.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -96,7 +96,14 @@ pub fn possible_trips(new: &Timetable, line: &str, sold: SoldDeparture<'_>) -> V
         touched: Vec::new(),
         untouched: Vec::new(),
     };
-    day.candidates(&old, &day.trips.keys().copied().collect())
+    let possible = day.candidates(&old, &day.trips.keys().copied().collect());
+    if !possible.is_empty() {
+        return possible;
+    }
+    // A train at the same times may be the same one, with another number on another line.
+    let date = sold.run.date;
+    let is_same = |at: &u32| have_same_times(&sold.run.calls, &new.calls_on_date(*at, date));
+    new.trips_on(date).filter(is_same).collect()
 }
 
 /// A departure of the earlier timetable.
@@ -339,10 +346,18 @@ impl<'a> DayMatch<'a> {
         let by_number = is_number_known && (old.has_number() || self.keeps_ids());
         let may_be = |at: &&u32| {
             let trip = self.trip(**at);
-            let is_named = old.is_same_number(trip) || (!by_number && old.is_same_line(trip));
+            let by_line = !by_number && old.is_same_line(trip) && !self.is_known_number(trip);
+            let is_named = old.is_same_number(trip) || by_line;
             is_named && old.fits(&self.trips[*at])
         };
         open.iter().filter(may_be).copied().collect()
+    }
+
+    /// Returns whether a departure of the earlier timetable had the number of a new trip. Such a
+    /// trip is no train that got another number.
+    fn is_known_number(&self, trip: &Trip) -> bool {
+        let mut olds = self.touched.iter().chain(&self.untouched);
+        olds.any(|old| old.has_number() && old.is_same_number(trip))
     }
 
     /// Returns whether trips keep their ids, as far as departures without numbers show it whose

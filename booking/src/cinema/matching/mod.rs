@@ -81,8 +81,8 @@ pub struct ShowingMatches {
 pub enum NewShowingIs {
     /// It is this earlier showing, by its index.
     Same(usize),
-    /// It may be this earlier showing, by its index. That one goes on as it was sold, or is running
-    /// now, so this one must not be sold.
+    /// It may be this earlier showing, by its index, or would need its hall at the same time. That
+    /// one goes on as it was sold, or is running now, so this one must not be sold.
     MayBe(usize),
     /// It is another showing than all earlier ones.
     Other,
@@ -240,6 +240,15 @@ impl Matching<'_> {
         self.earlier.iter().enumerate().map(near).collect()
     }
 
+    /// Returns the new showings, of any film, that would begin in the hall of an earlier one while
+    /// that one is shown. The length of the new film stands for both.
+    fn in_its_hall(&self, earlier: &EarlierShowing) -> impl Iterator<Item = usize> {
+        let is_there =
+            |new: &NewShowing<'_>| *new.hall == earlier.hall && is_near(earlier, new, new.lasts);
+        let new = self.new.iter().enumerate();
+        new.filter_map(move |(at, new)| is_there(new).then_some(at))
+    }
+
     fn finish(self) -> ShowingMatches {
         let candidates = self.candidates();
         let mut may_be: HashMap<usize, usize> = HashMap::new();
@@ -248,6 +257,9 @@ impl Matching<'_> {
             let is_kept = self.is_kept(at);
             if is_kept {
                 kept_ids.entry(&earlier.listed_as).or_insert(at);
+                for new in self.in_its_hall(earlier) {
+                    may_be.entry(new).or_insert(at);
+                }
             }
             for new in &candidates[at] {
                 // A hall cannot show the film again before it is over.

@@ -47,6 +47,7 @@ fn switch(
     TimetableSwitch {
         earlier,
         decide: Box::new(move |touched| Ok(touched.iter().map(&decide).collect())),
+        has_choices: false,
         is_preview: false,
     }
 }
@@ -243,9 +244,11 @@ async fn an_undecided_departure_a_preview_and_a_replaced_timetable_leave_all_as_
     let asks = TimetableSwitch {
         earlier: Some(1),
         decide: Box::new(move |_| Err(named.clone())),
+        has_choices: false,
         is_preview: false,
     };
     let preview = TimetableSwitch {
+        has_choices: false,
         is_preview: true,
         ..switch(Some(1), cancel)
     };

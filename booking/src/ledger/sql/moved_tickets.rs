@@ -12,7 +12,7 @@ use super::rows::{Result, from_json, items, small, text};
 use crate::ledger::SoldFigures;
 
 /// The orders of a show that hold seats.
-const ORDERS: &str = "SELECT visitor, terms, items FROM orders WHERE show = $1 \
+const ORDERS: &str = "SELECT visitor, terms, items, state, let_go FROM orders WHERE show = $1 \
      AND state IN ('pending', 'confirmed', 'ticketed', 'partly_refunded')";
 
 /// Returns what is sold of a train at terms whose times are too far from those of `run`.
@@ -33,8 +33,11 @@ pub(super) async fn of_run(
         let seats = items(text(&row, 2)?)?;
         let sold = versions.get(&small(&row, 1)?);
         if sold.is_some_and(|terms| is_moved(terms, run, &seats)) {
-            moved.tickets += seats.len() as u64;
-            moved.paid += seats.iter().map(|seat| seat.amount).sum::<i64>();
+            if text(&row, 3)? != "pending" {
+                let price: i64 = seats.iter().map(|seat| seat.amount).sum();
+                moved.tickets += seats.len() as u64;
+                moved.paid += price - row.get::<i64>(4)?;
+            }
             buyers.insert(row.get::<&[u8]>(0)?.to_vec());
         }
     }

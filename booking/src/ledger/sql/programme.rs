@@ -206,7 +206,7 @@ struct ProgrammeChanges<'a> {
     pinned_anew: HashMap<String, PlanPin>,
     /// Shows that get another currency.
     other_currency: Vec<String>,
-    /// Shows that get another time or another hall.
+    /// Shows that get another time, another hall or another film.
     moved: Vec<String>,
 }
 
@@ -275,7 +275,10 @@ fn compare<'a>(
         if known.document.currency != document.currency {
             changes.other_currency.push(id.to_string());
         }
-        if !known.document.moves_to(&document).is_empty() {
+        // A film may get another id and keep its title.
+        let is_other_film =
+            programme.succession.other_film.contains(id) && known.document.title != document.title;
+        if is_other_film || !known.document.moves_to(&document).is_empty() {
             changes.moved.push(id.to_string());
         }
         if known.plan_version != plan_version {

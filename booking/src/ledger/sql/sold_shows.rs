@@ -6,7 +6,7 @@ use fairgate_databases::{SqlRow, SqlTransaction};
 use fairgate_model::ids::ShowId;
 use fairgate_model::waiters::WaitlistParty;
 
-use super::rows::{Result, from_json, parsed, text};
+use super::rows::{Result, from_json, items, parsed, text};
 use crate::ledger::SoldFigures;
 
 /// How many tickets of each show are valid.
@@ -18,11 +18,9 @@ const ORDERS: &str = "SELECT show, COUNT(*) FROM orders WHERE show = ANY ($1) \
 /// How many people have such an order.
 const BUYERS: &str = "SELECT show, COUNT(DISTINCT visitor) FROM orders WHERE show = ANY ($1) \
      AND state IN ('pending', 'confirmed', 'ticketed', 'partly_refunded') GROUP BY show";
-/// What buyers paid for each show and did not get back.
-const PAID: &str = "SELECT o.show, SUM(o.total - (SELECT COALESCE(SUM(r.amount), 0)::bigint \
-     FROM refunds r WHERE r.order_id = o.order_id))::bigint FROM orders o \
-     WHERE o.show = ANY ($1) AND o.state IN ('confirmed', 'ticketed', 'partly_refunded') \
-     GROUP BY o.show";
+/// The paid orders of each show, with their seats.
+const PAID: &str = "SELECT show, items, let_go FROM orders WHERE show = ANY ($1) \
+     AND state IN ('confirmed', 'ticketed', 'partly_refunded')";
 
 /// What is sold of some shows, and who waits for them.
 pub(super) struct SoldShows {
@@ -40,7 +38,7 @@ impl SoldShows {
             tickets: sums(tx, ids, TICKETS).await?,
             orders: sums(tx, ids, ORDERS).await?,
             buyers: sums(tx, ids, BUYERS).await?,
-            paid: sums(tx, ids, PAID).await?,
+            paid: paid(tx, ids).await?,
             waiting: waiting_parties(tx, ids).await?,
         })
     }
@@ -81,6 +79,18 @@ async fn waiting_parties(
         of_show.push(from_json(text(&row, 1)?)?);
     }
     Ok(parties)
+}
+
+/// Returns what buyers would get back for the seats of each show that they still have. For seats
+/// that came by an exchange, earlier orders paid a part of it.
+async fn paid(tx: &SqlTransaction, ids: &[&str]) -> Result<BTreeMap<ShowId, i64>> {
+    let mut paid: BTreeMap<ShowId, i64> = BTreeMap::new();
+    for row in tx.query(PAID, &[&ids]).await? {
+        let seats = items(text(&row, 1)?)?;
+        let price: i64 = seats.iter().map(|seat| seat.amount).sum();
+        *paid.entry(parsed(text(&row, 0)?)?).or_default() += price - row.get::<i64>(2)?;
+    }
+    Ok(paid)
 }
 
 /// Runs a statement that returns shows and a number for each.

@@ -15,7 +15,8 @@ use crate::ledger::{
 impl Ledger {
     /// Stores a timetable as the next version, with the plans of its trains, and returns the
     /// version. Each plan becomes its venue's next version, unless the newest plan is the same. If
-    /// the newest timetable has the same text and plans, returns its version and changes nothing.
+    /// the newest timetable has the same text and plans, and nobody decided about a departure,
+    /// returns its version and changes nothing.
     ///
     /// In the same transaction, each touched departure gets what the switch decides for it. No
     /// departure gets a row meanwhile.
@@ -82,7 +83,8 @@ async fn put_timetable(
     let mut earlier = None;
     if let Some(newest) = tx.first(sql, &[]).await? {
         let present: u32 = small(&newest, 0)?;
-        if newest.get::<&[u8]>(1)? == new.digest && text(&newest, 2)? == plans {
+        let is_same = newest.get::<&[u8]>(1)? == new.digest && text(&newest, 2)? == plans;
+        if is_same && !switch.has_choices {
             return Ok(SwitchedTimetable {
                 version: present,
                 decided: Vec::new(),

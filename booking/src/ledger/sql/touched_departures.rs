@@ -163,6 +163,7 @@ async fn change(
     document.title.clone_from(&changed.title);
     document.refunds.clone_from(&changed.refunds);
     document.exchange = changed.exchange;
+    document.sells_until = None;
     if let Some(starts_at) = changed.run.calls.first().and_then(|call| call.departs) {
         document.starts_at = starts_at;
     }

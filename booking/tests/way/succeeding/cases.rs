@@ -347,3 +347,57 @@ async fn buyers_of_a_train_that_moved_over_a_quarter_of_an_hour_in_all_give_back
     assert_eq!(record["refunds"][0]["amount"]["amount"], PRICE);
     assert_eq!(record["refunds"][0]["fee"]["amount"], 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decision_counts_with_an_unchanged_timetable_too_and_another_one_takes_it_back() {
+    let trains = [train("t1", "RE 101", "09:00")];
+    let app = railway(&trains).await;
+    let order = sold(&app, 1, SOLD, SEAT).await;
+    let id = |id: &str| id.parse().expect("a slug");
+    let keep = || ShowChoices {
+        keep: [id(SOLD)].into(),
+        ..none()
+    };
+    let matched = |new: &str| ShowChoices {
+        matches: BTreeMap::from([(id(SOLD), id(new))]),
+        ..none()
+    };
+    succeed(&app, &trains, keep()).await;
+    finds(&app, &[]).await;
+    held(&app, 2, SOLD, "3-1B")
+        .await
+        .problem(409, "sales_ended");
+    let other_day = replace(&app, &trains, matched("re-101-2027-01-12")).await;
+    let why = &other_day.expect_err("another day")[0].why;
+    assert!(why.contains("another day"), "{why}");
+
+    succeed(&app, &trains, matched(SOLD)).await;
+    finds(&app, &[only(SOLD, "09:00", SEATS - 1)]).await;
+    held(&app, 2, SOLD, "3-1B").await.is(201);
+
+    let cancel = ShowChoices {
+        cancel: [id(SOLD)].into(),
+        ..none()
+    };
+    succeed(&app, &trains, cancel).await;
+    app.order_in(&order, "refunded").await;
+    let over = replace(&app, &trains, keep()).await;
+    let why = &over.expect_err("it was cancelled")[0].why;
+    assert!(why.contains("cancelled"), "{why}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn beside_a_train_that_goes_on_as_sold_no_train_of_its_times_is_sold_under_another_number() {
+    let app = railway(&[train("t1", "RE 101", "09:00")]).await;
+    sold(&app, 1, SOLD, SEAT).await;
+    let keep = ShowChoices {
+        keep: [SOLD.parse().expect("a slug")].into(),
+        ..none()
+    };
+    let others = [
+        train("t1", "RE 201", "09:00"),
+        train("t2", "RE 203", "12:00"),
+    ];
+    succeed(&app, &others, keep).await;
+    finds(&app, &[only("re-203-2027-01-11", "12:00", SEATS)]).await;
+}

@@ -315,12 +315,17 @@ impl Chain {
                 Some((&was.train.number, was.train.leaves, &was.train.stations))
             };
             let were_alike = as_before(running.key) == as_before(ticket.key);
-            // Nobody can tell a train that is new from one that was renumbered and moved, if no
-            // other train may be it.
-            let was_known = self.before.iter().any(|before| before.key == running.key);
+            // Nobody can tell a train that is new, or that has another number and moved far, from
+            // one that was renumbered and moved a little, if no other train may be it.
+            let is_far = |minute: u32| running.train.leaves.abs_diff(minute) > 60;
+            let was_known = self.before.iter().any(|before| {
+                let was = &before.train;
+                let number = &running.train.number;
+                let is_renamed = number.is_empty() || was.number != *number;
+                before.key == running.key && !(is_renamed && is_far(was.leaves))
+            });
             let still_runs = self.trains.iter().any(|train| train.key == ticket.key);
-            let is_near = running.train.leaves.abs_diff(ticket.leaves) <= 60;
-            let is_only_one = !was_known && !still_runs && is_near;
+            let is_only_one = !was_known && !still_runs && !is_far(ticket.leaves);
             assert!(
                 is_own || kept_time || were_alike || is_only_one,
                 "the ticket of train {} at {} as {} is for {running:?} of {:?}",

@@ -225,6 +225,8 @@ fn a_departure_that_goes_on_as_it_was_sold_names_the_trains_that_may_be_the_same
     assert_eq!(possible_trips(&new, "S", sold), [0]);
     let renumbered = timetable(&[("z", "102", "S", 540), ("w", "102", "T", 540)]);
     assert_eq!(possible_trips(&renumbered, "S", sold), [0]);
+    let moved_lines = timetable(&[("w", "102", "T", 540), ("v", "103", "T", 545)]);
+    assert_eq!(possible_trips(&moved_lines, "S", sold), [0]);
     assert!(matches!(*run.fares, TrainFares::ByDistance(_)));
 }
 

@@ -318,3 +318,42 @@ async fn an_import_from_the_command_line_names_what_was_sold_at_a_running_node()
     assert_eq!(done.earlier.cancelled.tickets, 1);
     app.order_in(&order, "refunded").await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sold_showing_never_becomes_another_film() {
+    let with_id = |id: &str, showing: Listed| Listed {
+        id: id.to_owned(),
+        ..showing
+    };
+    let both = |first, second| {
+        [
+            with_id("s-1", listed(first, "19:00")),
+            with_id("s-2", listed(second, "21:00")),
+        ]
+    };
+    let app = cinema(&both("orchard", "tram")).await;
+    let order = sold(&app, 1, "s-1", &["A-1"]).await;
+    // Nobody bought a seat of the other one.
+    let swapped = replace(&app, &both("tram", "orchard"), "").await;
+    let refused = swapped.problem(409, "postpone_instead");
+    assert_eq!(refused["shows"], json!(["s-1"]));
+    let other = [listed("tram", "19:00")];
+    let matched = replace(&app, &other, "?match=s-1=one-20270111t1900").await;
+    let refused = matched.problem(409, "postpone_instead");
+    assert_eq!(refused["shows"], json!(["s-1"]));
+    assert_eq!(app.read(&order).await["title"], "The orchard");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_other_film_is_sold_in_the_hall_of_a_showing_that_goes_on_as_sold() {
+    let app = cinema(&[orchard("19:00")]).await;
+    sold(&app, 1, SHOW, &["A-1"]).await;
+    let others = [listed("tram", "19:00"), listed("tram", "21:00")];
+    let put = replace(&app, &others, &format!("?keep={SHOW}"))
+        .await
+        .is(200);
+    assert_eq!(put["unsold_showings"], 1, "{put:#}");
+    assert_eq!(found(&app).await, [only("one-20270111t2100", "21:00")]);
+    let again = replace(&app, &others, "").await.is(200);
+    assert_eq!(again["unsold_showings"], 1, "{again:#}");
+}

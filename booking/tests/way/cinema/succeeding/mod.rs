@@ -43,8 +43,13 @@ fn moment(minute: u32) -> String {
 
 fn listed_programme(showings: &[Listed]) -> Value {
     let hall = |id: &str| json!({"id": id, "name": "Saal", "plan": "grid:1x4"});
-    let film = |id: &str| json!({"id": id, "title": format!("The {id}"), "duration_s": 3_600});
-    let films = ["orchard", "tram", "renamed"].map(film);
+    let film = |(id, title): (&str, &str)| json!({"id": id, "title": title, "duration_s": 3_600});
+    let films = [
+        ("orchard", "The orchard"),
+        ("tram", "The tram"),
+        ("renamed", "The orchard"),
+    ];
+    let films = films.map(film);
     let showings = showings.iter().map(|showing| {
         let mut written = json!({"film": showing.film, "hall": showing.hall,
             "starts_at": moment(showing.minute), "prices": {"cat1": 1_000, "cat2": 1_000}});

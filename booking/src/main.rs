@@ -1,12 +1,14 @@
 //! The command line of booking: reads the arguments, runs one command, and prints what it did.
 
+#[path = "main/decisions.rs"]
+mod decisions;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use booking::choices::ImportDecisions;
 use booking::cinema::ProgrammePutRefusal;
-use booking::commands::decisions::DecisionArguments;
 use booking::commands::dump::{self, DumpError};
 use booking::commands::import_programme::{ProgrammeImportError, import_programme};
 use booking::commands::import_timetable::{self, RailFeedKind, TimetableImport};
@@ -14,6 +16,7 @@ use booking::commands::reconcile;
 use booking::config::BookingConfig;
 use booking::service::{BookingService, BookingStartError};
 use clap::{Args, Parser, Subcommand};
+use decisions::DecisionArguments;
 use fairgate_base::clock::Clock;
 use fairgate_base::config::{SecretSetting, SettingSources, StoreSettings};
 use fairgate_base::process;

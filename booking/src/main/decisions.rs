@@ -1,9 +1,8 @@
 //! The arguments with which a person decides about single shows when something is imported again.
 
+use booking::choices::{ImportDecisions, ShowChoices, parse_match, parse_show};
 use clap::Args;
 use fairgate_model::ids::ShowId;
-
-use crate::choices::{ImportDecisions, ShowChoices, parse_match, parse_show};
 
 /// What becomes of shows that somebody holds or bought and that the import does not surely have.
 #[derive(Debug, Args)]

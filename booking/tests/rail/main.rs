@@ -16,6 +16,7 @@ mod journeys;
 mod left_out;
 mod no_currency;
 mod order;
+mod real_departures;
 mod service_days;
 mod stations;
 

@@ -2,6 +2,8 @@
 
 #[path = "main/decisions.rs"]
 mod decisions;
+#[path = "main/output.rs"]
+mod output;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,9 +13,13 @@ use booking::choices::ImportDecisions;
 use booking::cinema::ProgrammePutRefusal;
 use booking::commands::dump::{self, DumpError};
 use booking::commands::import_programme::{ProgrammeImportError, import_programme};
-use booking::commands::import_timetable::{self, RailFeedKind, TimetableImport};
+use booking::commands::import_timetable::{
+    self, RailFeedKind, TimetableImport, TimetableImportError,
+};
 use booking::commands::reconcile;
 use booking::config::BookingConfig;
+use booking::ledger::{ChangedShows, UndecidedShow};
+use booking::reconciler::ReconcilerLine;
 use booking::service::{BookingService, BookingStartError};
 use clap::{Args, Parser, Subcommand};
 use decisions::DecisionArguments;
@@ -194,6 +200,8 @@ fn main() -> ExitCode {
             data,
             json,
         } => reconcile(config.as_deref(), data, json)
+            .map_err(|error| error.to_string())
+            .and_then(|lines| output::print(&lines))
             .map_err(|error| format!("booking reconcile: {error}")),
         BookingCommand::Import(command) => {
             run_import(command).map_err(|error| format!("booking import: {error}"))
@@ -239,39 +247,35 @@ fn serve(
     })
 }
 
-#[expect(
-    clippy::print_stdout,
-    reason = "the findings are what the command is for"
-)]
 fn reconcile(
     file: Option<&Path>,
     data: Option<PathBuf>,
     json: bool,
-) -> Result<(), BookingStartError> {
+) -> Result<Vec<String>, BookingStartError> {
     let data = data.map(|data| ("data", data.display().to_string()));
     let config =
         BookingConfig::resolve(&SettingSources::gather(data.into_iter().collect(), file)?)?;
     let runtime = process::make_runtime().map_err(BookingStartError::Runtime)?;
     let found = runtime.block_on(reconcile::reconcile_once(&config))?;
     if json {
-        println!("{:#}", serde_json::json!({ "findings": found }));
-        return Ok(());
+        return Ok(vec![format!(
+            "{:#}",
+            serde_json::json!({ "findings": found })
+        )]);
     }
-    for line in &found {
-        let kind = line.kind.as_str();
-        println!(
-            "{kind} {} since {}: {} ({})",
-            line.about, line.since, line.told, line.repair
-        );
-    }
-    println!("{}", counted(found.len(), "finding", "findings"));
-    Ok(())
+    let line = |finding: &ReconcilerLine| {
+        let kind = finding.kind.as_str();
+        let (about, since) = (&finding.about, &finding.since);
+        format!(
+            "{kind} {about} since {since}: {} ({})",
+            finding.told, finding.repair
+        )
+    };
+    let mut lines: Vec<String> = found.iter().map(line).collect();
+    lines.push(counted(found.len(), "finding", "findings"));
+    Ok(lines)
 }
 
-#[expect(
-    clippy::print_stdout,
-    reason = "what was imported is what the command tells"
-)]
 fn run_import(command: ImportCommand) -> Result<(), String> {
     let (source, feed) = match command {
         ImportCommand::Gtfs { feed } => (RailFeedKind::Gtfs, feed),
@@ -300,10 +304,12 @@ fn run_import(command: ImportCommand) -> Result<(), String> {
     let now_ms = Clock::system().now_ms();
     let runtime = process::make_runtime().map_err(|error| error.to_string())?;
     let imported = runtime.block_on(import_timetable::import_timetable(wanted, now_ms));
+    if let (true, Err(TimetableImportError::Undecided(shows))) = (feed.json, &imported) {
+        print_undecided(shows)?;
+    }
     let imported = imported.map_err(|error| error.to_string())?;
     if feed.json {
-        println!("{}", serde_json::json!(imported));
-        return Ok(());
+        return output::print(&[serde_json::json!(imported).to_string()]);
     }
     for note in &imported.notes {
         eprintln!("note: {note}");
@@ -313,23 +319,35 @@ fn run_import(command: ImportCommand) -> Result<(), String> {
     } else {
         ""
     };
-    println!(
+    let mut lines = vec![format!(
         "{preview}timetable {}: {}, {}, {}; {} gaps in stop_sequence",
         imported.version,
         counted(imported.stations, "station", "stations"),
         counted(imported.trips, "trip", "trips"),
         counted(imported.calls, "call", "calls"),
         counted(imported.trips_with_gaps, "trip has", "trips have")
-    );
-    for (becomes, changed) in imported.departures.kinds() {
-        println!(
-            "of the departures that were held or sold, {} {becomes} ({}, {})",
-            changed.shows,
-            counted(changed.tickets, "ticket", "tickets"),
-            counted(changed.buyers, "buyer", "buyers")
-        );
-    }
-    Ok(())
+    )];
+    let of = "of the departures that were held or sold";
+    lines.extend(changed_lines(of, imported.departures.kinds()));
+    output::print(&lines)
+}
+
+/// Prints the shows about which a person must decide, for programs that read what is printed.
+fn print_undecided(shows: &[UndecidedShow]) -> Result<(), String> {
+    output::print(&[serde_json::json!({ "undecided": shows }).to_string()])
+}
+
+/// Returns a line for each kind of change to earlier shows.
+fn changed_lines<'a>(
+    of: &str,
+    kinds: impl Iterator<Item = (&'a str, ChangedShows)>,
+) -> Vec<String> {
+    let line = |(becomes, changed): (&str, ChangedShows)| {
+        let tickets = counted(changed.tickets, "ticket", "tickets");
+        let buyers = counted(changed.buyers, "buyer", "buyers");
+        format!("{of}, {} {becomes} ({tickets}, {buyers})", changed.shows)
+    };
+    kinds.map(line).collect()
 }
 
 fn write_dump(ledger: &LedgerArguments, out: &Path) -> Result<u64, DumpError> {
@@ -342,10 +360,6 @@ fn write_dump(ledger: &LedgerArguments, out: &Path) -> Result<u64, DumpError> {
     }
 }
 
-#[expect(
-    clippy::print_stdout,
-    reason = "what was imported is what the command is for"
-)]
 fn import_cinema(
     file: &Path,
     (ledger, payments, decisions): (&LedgerArguments, ProviderKind, &ImportDecisions),
@@ -359,17 +373,21 @@ fn import_cinema(
     let data = &ledger.data;
     let imported = import_programme(file, &stores, data, payments, decisions);
     let imported = runtime.block_on(imported);
+    if let (true, Err(ProgrammeImportError::Refused(ProgrammePutRefusal::Undecided(shows)))) =
+        (json, &imported)
+    {
+        print_undecided(shows)?;
+    }
     let changed = imported.map_err(|refused| import_error_text(file, &refused))?;
     if json {
-        println!("{:#}", serde_json::json!(changed));
-        return Ok(());
+        return output::print(&[format!("{:#}", serde_json::json!(changed))]);
     }
     let preview = if changed.preview {
         "only a preview, nothing was imported; "
     } else {
         ""
     };
-    println!(
+    let mut lines = vec![format!(
         "{preview}{}, {}, {}, {}, {}: {} new, {} changed; {}",
         counted(changed.cities, "city", "cities"),
         counted(changed.cinemas, "cinema", "cinemas"),
@@ -379,23 +397,19 @@ fn import_cinema(
         changed.new_showings,
         changed.changed_showings,
         counted(changed.new_plans, "new plan", "new plans")
-    );
+    )];
     for note in &changed.notes {
         let (file, line) = (file.display(), note.line);
         eprintln!("note: {file}:{line}: {}: {}", note.at, note.message);
     }
-    for (becomes, shows) in changed.earlier.kinds() {
-        println!(
-            "of the earlier showings that are still to come, {} {becomes} ({}, {})",
-            shows.shows,
-            counted(shows.tickets, "ticket", "tickets"),
-            counted(shows.buyers, "buyer", "buyers")
-        );
-    }
-    for show in &changed.left_out {
-        println!("the new programme leaves {show} out: it is not sold any more");
-    }
-    Ok(())
+    let of = "of the earlier showings that are still to come";
+    lines.extend(changed_lines(of, changed.earlier.kinds()));
+    let left_out = changed.left_out.iter();
+    lines.extend(
+        left_out
+            .map(|show| format!("the new programme leaves {show} out: it is not sold any more")),
+    );
+    output::print(&lines)
 }
 
 /// Returns the text of an error. Each fault gets its own line, in the form in which compilers print

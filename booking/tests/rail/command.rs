@@ -230,3 +230,26 @@ async fn an_expired_feed_is_imported_with_a_note_that_names_its_last_day() {
         ]
     );
 }
+
+#[test]
+fn a_reader_that_closes_the_pipe_early_is_no_error() {
+    let (feed, data) = (folder(&SMALL), folder(&[]));
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let imported = std::process::Command::new(env!("CARGO_BIN_EXE_booking"))
+        .args([
+            "import",
+            "timetable",
+            "--json",
+            "--payments",
+            "none",
+            "--data",
+        ])
+        .args([data.path(), feed.path()])
+        .stdout(writer)
+        .output()
+        .expect("it runs");
+    let told = String::from_utf8_lossy(&imported.stderr);
+    assert!(imported.status.success(), "{told}");
+    assert!(!told.contains("panicked"), "{told}");
+}

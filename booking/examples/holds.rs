@@ -52,6 +52,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         ordered: Vec::new(),
         cursor: 0,
         edition: 1,
+        ends_older_holds: false,
     };
     store.begin(&show, &opening).await?;
     store.open(&show, opening).await?;

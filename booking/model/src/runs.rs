@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::money::AMOUNT_MAX;
 
+pub mod recut;
 pub mod stored;
 
 /// A train's run on one service date. Together with its carriages it makes a show.
@@ -126,7 +127,8 @@ impl TrainRun {
 
     /// Returns the number of this run's call at the station of another run's call. If that run
     /// calls there for the second time, it is this run's second call there.
-    fn same_call(&self, other: &Self, at: u16) -> Option<u16> {
+    #[must_use]
+    pub fn same_call(&self, other: &Self, at: u16) -> Option<u16> {
         let at = usize::from(at);
         let station = &other.calls.get(at)?.station;
         let is_there = |call: &StationCall| call.station == *station;

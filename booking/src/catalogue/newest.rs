@@ -43,6 +43,24 @@ impl Catalogue {
         Ok(self.show_with_ledger_row(id))
     }
 
+    /// Returns the show of an order, as [`Self::begun_show`] does. The order's seats were made for
+    /// this plan version. So if this node knows only an earlier one, the ledger is read once more.
+    ///
+    /// # Errors
+    /// Returns an error as [`Self::begun_show`] does.
+    pub async fn ordered_show(
+        &self,
+        id: &ShowId,
+        plan_version: u32,
+    ) -> Result<Option<Arc<Show>>, LedgerError> {
+        let known = self.show_with_ledger_row(id);
+        if let Some(show) = known.filter(|show| show.plan.version >= plan_version) {
+            return Ok(Some(show));
+        }
+        self.read_newest().await?;
+        Ok(self.show_with_ledger_row(id))
+    }
+
     /// Returns the show whose id is this text, also if another node has only just put it.
     ///
     /// # Errors

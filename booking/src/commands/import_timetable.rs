@@ -90,6 +90,8 @@ pub struct DepartureChanges {
     pub renamed: ChangedShows,
     /// They have other times.
     pub retimed: ChangedShows,
+    /// They call at other stations. Baskets with their seats have ended.
+    pub recut: ChangedShows,
     /// They leave or arrive so much earlier or later that buyers may give tickets back without a
     /// fee. Tickets, buyers and sums are those of these buyers alone.
     pub moved: ChangedShows,
@@ -114,9 +116,12 @@ impl DepartureChanges {
                     if changed.has_other_terms {
                         changes.repriced.add(sold);
                     }
+                    if changed.has_other_stops {
+                        changes.recut.add(sold);
+                    }
                     if changed.has_other_times {
                         changes.retimed.add(sold);
-                    } else if !changed.has_other_terms {
+                    } else if !changed.has_other_terms && !changed.has_other_stops {
                         changes.renamed.add(sold);
                     }
                 }
@@ -136,6 +141,10 @@ impl DepartureChanges {
             ("stay as they were", self.unchanged),
             ("have another number or name", self.renamed),
             ("have other times", self.retimed),
+            (
+                "call at other stations, so that baskets with their seats end",
+                self.recut,
+            ),
             (
                 "leave or arrive over 15 minutes off, so that buyers may give tickets back free",
                 self.moved,

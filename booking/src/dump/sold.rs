@@ -90,10 +90,11 @@ impl RidesRecord {
         let legs = present.leg_count();
         let mut rides = Self::default();
         for leg in 0..legs {
-            let own = sold.same_stretch(present, &(leg..leg + 1));
             let ms = |at: Option<Timestamp>| at.map(Timestamp::as_millisecond);
-            let leaves = own.as_ref().and_then(|own| sold.departs_at(own));
-            let arrives = own.as_ref().and_then(|own| sold.arrives_at(own));
+            let from = sold.same_call(present, leg);
+            let leaves = from.and_then(|call| sold.departs_at(&(call..call)));
+            let to = sold.same_call(present, leg + 1);
+            let arrives = to.and_then(|call| sold.arrives_at(&(call..call)));
             rides.departs_ms.push(ms(leaves));
             rides.arrives_ms.push(ms(arrives));
         }

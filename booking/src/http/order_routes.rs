@@ -94,13 +94,15 @@ impl OrderRoutes {
         } = record;
         let exchanged = self.exchanged(&order, exchanges);
         let catalogue = &self.desk.holds.catalogue;
-        let show = catalogue.begun_show(&order.show).await?;
+        let show = catalogue.ordered_show(&order.show, order.plan_version);
+        let show = show.await?;
         let place = show.as_ref().map(|show| catalogue.place_of(show));
         // The payment's state was read together with the history. A state that is read now might
         // not fit the history.
         let payment = self.payment_view(&order, Some(payment)).await?;
         let currency = order.currency;
-        let run = show.as_ref().and_then(|show| show.run.as_deref());
+        let run = show.as_ref();
+        let run = run.and_then(|show| show.run_of_plan(order.plan_version));
         let legs = exchanged.items.first().map(|item| &item.held.legs);
         let journey = run.zip(legs);
         let now_ms = self.clock.now_ms();

@@ -76,8 +76,8 @@ pub enum DepartureDecision {
     Left(KeptRun),
 }
 
-/// A departure with its new times, number and terms. Its stations and carriages are those that it
-/// was sold with. Baskets and orders keep the terms that they were made under.
+/// A departure with its new stops, times, number and terms. Its carriages are those that it was
+/// sold with. Baskets and orders keep the terms that they were made under.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChangedRun {
     /// The run.
@@ -90,6 +90,8 @@ pub struct ChangedRun {
     pub exchange: Option<ExchangeRule>,
     /// Whether it leaves or arrives somewhere at another time than before.
     pub has_other_times: bool,
+    /// Whether it calls at other stations than before, so that its stretches have other legs.
+    pub has_other_stops: bool,
     /// Whether it has other fares or rules than before.
     pub has_other_terms: bool,
 }

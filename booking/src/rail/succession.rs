@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 use fairgate_model::counted::counted;
 use fairgate_model::ids::ShowId;
-use fairgate_model::runs::{StationCall, TrainRun};
+use fairgate_model::runs::TrainRun;
+use fairgate_model::runs::recut::Recut;
 use fairgate_model::shows::fate::ShowFate;
 use fairgate_model::timetables::{
     MatchOutcome, SoldDeparture, Timetable, match_departures, possible_trips,
 };
+use jiff::Timestamp;
 use jiff::civil::Date;
 
 use crate::choices::ShowChoices;
@@ -133,7 +135,7 @@ impl Succession<'_> {
                 Ok(decision) => return Ok(decision),
                 Err(why) => why,
             },
-            MatchOutcome::Unsure(trips) => self.unsure_why(trips, date),
+            MatchOutcome::Unsure(trips) => self.unsure_why((departure, run), trips, date),
         };
         if settled {
             return Ok(DepartureDecision::Left(self.kept_run(departure, taken)));
@@ -179,19 +181,6 @@ impl Succession<'_> {
         (trip, date): (u32, Date),
     ) -> Result<DepartureDecision, String> {
         let calls = self.new.calls_on_date(trip, date);
-        let stations = |calls: &[StationCall]| {
-            let codes = calls.iter().map(|call| {
-                let rules = (call.no_boarding, call.no_alighting);
-                (call.station.clone(), rules)
-            });
-            codes.collect::<Vec<_>>()
-        };
-        if stations(&calls) != stations(&run.calls) {
-            return Err(
-                "the train calls at other stations than those it was sold with, so it can only be kept or cancelled"
-                    .to_owned(),
-            );
-        }
         let on_date = self.on_date(trip, date);
         let document = &departure.show.document;
         let begins = run.calls.first().and_then(|call| call.departs);
@@ -207,17 +196,24 @@ impl Succession<'_> {
         } else {
             (document.refunds.clone(), document.exchange)
         };
+        let later = TrainRun {
+            train: details.train.clone(),
+            date,
+            time_zone: Some(self.new.timezone.clone()),
+            calls,
+            fares,
+        };
+        let recut = Recut {
+            earlier: run,
+            later: &later,
+        };
+        check_stretches(recut, &departure.stretches, is_postponed)?;
         let changed = ChangedRun {
-            has_other_times: !have_same_times(&calls, &run.calls),
-            has_other_terms: fares != run.fares
+            has_other_stops: recut.has_other_stops(),
+            has_other_times: !has_same_times(recut),
+            has_other_terms: later.fares != run.fares
                 || (&refunds, &exchange) != (&document.refunds, &document.exchange),
-            run: Arc::new(TrainRun {
-                train: details.train.clone(),
-                date,
-                time_zone: Some(self.new.timezone.clone()),
-                calls,
-                fares,
-            }),
+            run: Arc::new(later),
             title: self.new.title(details),
             refunds,
             exchange,
@@ -270,28 +266,86 @@ impl Succession<'_> {
         }
     }
 
-    fn unsure_why(&self, trips: &[u32], date: Date) -> String {
+    fn unsure_why(
+        &self,
+        (departure, run): (&TouchedDeparture, &TrainRun),
+        trips: &[u32],
+        date: Date,
+    ) -> String {
         let ids = trips
             .iter()
             .filter_map(|trip| self.new.show_id(*trip, date));
         let ids: Vec<String> = ids.map(|id| id.to_string()).collect();
-        if ids.is_empty() {
-            return "the new timetable has no train that may be the same".to_owned();
+        match (trips, &ids[..]) {
+            ([], _) | (_, []) => "the new timetable has no train that may be the same".to_owned(),
+            ([trip], [id]) => match self.same(departure, run, (*trip, date)) {
+                Err(why) => {
+                    format!("only {id} of the new timetable may be the same, and {why}")
+                }
+                Ok(_) => format!(
+                    "only {id} of the new timetable may be the same, and that may also be another departure"
+                ),
+            },
+            _ => {
+                let count = counted(ids.len(), "departure", "departures");
+                let ids = ids.join(", ");
+                format!("{count} of the new timetable may be the same: {ids}")
+            }
         }
-        let count = counted(ids.len(), "departure", "departures");
-        format!(
-            "{count} of the new timetable may be the same: {}",
-            ids.join(", ")
-        )
     }
 }
 
-fn have_same_times(one: &[StationCall], other: &[StationCall]) -> bool {
-    let times = |calls: &[StationCall]| -> Vec<_> {
-        let times = calls.iter().map(|call| (call.arrives, call.departs));
-        times.collect()
+/// Refuses a run on which not everything that is sold can be ridden.
+fn check_stretches(
+    recut: Recut<'_>,
+    stretches: &BTreeSet<(u16, u16)>,
+    is_postponed: bool,
+) -> Result<(), String> {
+    const ADVICE: &str = "so it can only be kept or cancelled";
+    let mut sold = stretches.iter().map(|(from, to)| *from..*to);
+    if let Some(legs) = sold.find(|legs| !recut.can_be_ridden(legs)) {
+        let name = |call: u16| {
+            let call = recut.earlier.calls.get(usize::from(call));
+            call.map_or("?", |call| call.name.as_str())
+        };
+        let (from, to) = (name(legs.start), name(legs.end));
+        return Err(format!(
+            "seats are sold from {from} to {to}, and the new train takes nobody from there to there, {ADVICE}"
+        ));
+    }
+    if !recut.has_other_stops() {
+        return Ok(());
+    }
+    if is_postponed {
+        return Err(format!(
+            "it was postponed by hand, and the new train calls at other stations, {ADVICE}"
+        ));
+    }
+    if !recut.keeps_order() {
+        return Err(format!(
+            "the new train calls at its stations in another order, {ADVICE}"
+        ));
+    }
+    Ok(())
+}
+
+/// Returns whether the later run has the times of the earlier one at all stops that both have.
+/// Times that only one of them has are not compared, because the first stop has no arrival, and the
+/// last one no departure.
+fn has_same_times(recut: Recut<'_>) -> bool {
+    let Recut { earlier, later } = recut;
+    let is_same = |one: Option<Timestamp>, other: Option<Timestamp>| {
+        one.zip(other).is_none_or(|(one, other)| one == other)
     };
-    times(one) == times(other)
+    let both = (0..=earlier.leg_count()).filter_map(|call| {
+        let same = later.same_call(earlier, call)?;
+        let earlier = earlier.calls.get(usize::from(call))?;
+        Some((earlier, later.calls.get(usize::from(same))?))
+    });
+    let mut both = both.map(|(one, other)| {
+        is_same(one.arrives, other.arrives) && is_same(one.departs, other.departs)
+    });
+    both.all(|is_same| is_same)
 }
 
 fn sold_departure(departure: &TouchedDeparture) -> Option<SoldDeparture<'_>> {

@@ -133,10 +133,12 @@ impl Reconciler {
         let read_ms = self.clock.now_ms();
         let view = seats.store.glance(id).await;
         let after = self.ledger.claimed(id).await?;
-        let Some(mut view) = view else {
+        let grid = show.grid();
+        // A picture from before the train got other stops is about to be replaced.
+        let has_cells = |states: &[CellState]| states.len() == grid.cell_count() as usize;
+        let Some(mut view) = view.filter(|view| has_cells(&view.states)) else {
             return Ok(None);
         };
-        let grid = show.grid();
         let before: HashSet<_> = before.into_iter().collect();
         let (unchanged, changed): (Vec<_>, Vec<_>) =
             after.into_iter().partition(|claim| before.contains(claim));
@@ -144,7 +146,8 @@ impl Reconciler {
         let ended_claims = before.iter().filter(|claim| !known.contains(claim));
         let cell = |(seat, leg, _): &ClaimedCell| u32::from(*leg) * grid.seats + seat;
         let mut busy: HashSet<u32> = changed.iter().chain(ended_claims).map(cell).collect();
-        for row in undelivered {
+        for mut row in undelivered {
+            row.items.retain(|item| item.legs.end <= grid.legs);
             busy.extend(cells_of(&row.items, grid));
         }
         for cell in &busy {

@@ -94,6 +94,9 @@ pub struct OpeningInventory {
     /// The edition of the catalogue's data in this picture:
     /// [`fairgate_model::shows::Show::edition`].
     pub edition: u64,
+    /// Whether holds on an older plan end, because their cells are others now: a train got other
+    /// stops.
+    pub ends_older_holds: bool,
 }
 
 /// The id of one call. It lets the store recognise a repeated call, so that the call takes effect
@@ -196,7 +199,8 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// Begins an incarnation. This happens before the ledger's picture is read. From then on no
     /// call can lock cells in an earlier incarnation, and no call can lock cells in the new one
     /// until it is opened. If the show is open and has a hold that is not in `opening`, the call is
-    /// refused and the show stays as it is.
+    /// refused and the show stays as it is. If the show is open with an older plan and the opening
+    /// says so, its holds end instead.
     async fn begin(
         &self,
         show: &ShowId,

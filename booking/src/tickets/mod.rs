@@ -108,10 +108,10 @@ impl TicketDesk {
     ) -> Result<PrintedTicket, TicketRefusal> {
         let show = self
             .catalogue
-            .begun_show(&ticket.show)
+            .ordered_show(&ticket.show, ticket.plan_version)
             .await?
             .ok_or_else(|| TicketRefusal::NoSuchShow(ticket.show.clone()))?;
-        let run = show.run.as_ref();
+        let run = show.run_of_plan(ticket.plan_version);
         let journey = run.and_then(|run| JourneySummary::from_legs(run, &ticket.legs));
         // For a traveller who boards at a later station, the departure from that station counts.
         let leaves = journey.as_ref().and_then(|journey| journey.from.at);

@@ -215,6 +215,8 @@ pub struct Ticket {
     pub label: String,
     /// The legs it is good for.
     pub legs: Vec<u16>,
+    /// The plan version that the seat and the legs belong to.
+    pub plan_version: u32,
     /// The traveller's name, if the show asked for names.
     pub name: Option<String>,
     /// The name of the order's buyer.

@@ -43,6 +43,16 @@ pub fn prices_of_run(run: &TrainRun, map: &SeatMap) -> CategoryPrices {
         .collect()
 }
 
+/// How many of the lower bits of an edition are computed from prices. The bits above them are the
+/// version of the plan.
+const EDITION_PRICE_BITS: u32 = 31;
+
+/// Returns the plan version of an edition. See [`Show::edition`].
+#[must_use]
+pub fn plan_version_of(edition: u64) -> u32 {
+    u32::try_from(edition >> EDITION_PRICE_BITS).unwrap_or(u32::MAX)
+}
+
 /// A show as it is sold now.
 #[derive(Debug, Clone)]
 pub struct Show {
@@ -76,6 +86,15 @@ impl Show {
         }
     }
 
+    /// Returns the run to whose stops the legs of an order belong that was made for this plan
+    /// version. Returns `None` if they belong to an earlier list of stops, or if the show is no
+    /// train.
+    #[must_use]
+    pub fn run_of_plan(&self, plan_version: u32) -> Option<&TrainRun> {
+        let run = self.run.as_deref();
+        run.filter(|_| self.plan.version == plan_version)
+    }
+
     /// Returns whether the show is sold through `everyday` while no other room names it. Imported
     /// timetables count as saying so for their departures; imported programmes say so in the
     /// documents of their showings.
@@ -93,18 +112,18 @@ impl Show {
     /// Returns a number that is computed from the plan's version and the prices. The store keeps
     /// the number with a show's picture of the seats. If the stored number differs from this one,
     /// the picture was made from another plan or other prices. The number does not depend on a
-    /// run's stops, because they never change once a seat of the run was held.
+    /// run's stops, because a run whose stops change pins a larger plan version.
     #[must_use]
     pub fn edition(&self) -> u64 {
         let mut hasher = Sha256::new();
-        hasher.update(self.plan.version.to_be_bytes());
         for price in &self.prices {
             hasher.update(price.unwrap_or(i64::MIN).to_be_bytes());
         }
         let digest: [u8; 32] = hasher.finalize().into();
-        let [a, b, c, d, e, f, g, h, ..] = digest;
+        let [a, b, c, d, ..] = digest;
+        let of_prices = u64::from(u32::from_be_bytes([a, b, c, d]) >> 1);
         // A number of 63 bits also fits into a signed integer of 64 bits.
-        u64::from_be_bytes([a, b, c, d, e, f, g, h]) >> 1
+        u64::from(self.plan.version) << EDITION_PRICE_BITS | of_prices
     }
 
     /// Returns what the seat costs over all legs, in minor units, if it is for sale.

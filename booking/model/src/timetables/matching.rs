@@ -4,7 +4,8 @@
 //! A departure is the same if its number, its date and every stop between which something is sold
 //! stay, and it leaves within [`APART_MAX`]. If the new timetable has no train of its number on
 //! that date, the line takes the place of the number, for trains whose number is new. Matches are
-//! one to one. Where two ways to match are possible, none is taken: a person decides.
+//! one to one. Where two ways to match are possible, none is taken: a person decides. A train that
+//! may have lost a stop is such a second way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -159,16 +160,20 @@ impl Old<'_> {
         is_same_name && have_same_times(&self.calls, calls)
     }
 
-    /// Returns whether all that is sold of the departure can be ridden on the new calls, and the
-    /// new train leaves at most [`APART_MAX`] earlier or later.
+    /// Returns whether some ride of the departure is possible on the new calls, at most
+    /// [`APART_MAX`] earlier or later. Such a train may be the same, with other stops.
+    fn is_near_in_time(&self, calls: &[StationCall]) -> bool {
+        self.calls.iter().enumerate().any(|(at, from)| {
+            let mut later = self.calls[at + 1..].iter();
+            later.any(|to| leaves_within(from, to, calls))
+        })
+    }
+
+    /// Returns whether all that is sold of the departure can be ridden on the new calls, each ride
+    /// at most [`APART_MAX`] earlier or later.
     fn fits(&self, calls: &[StationCall]) -> bool {
-        let whole = || {
-            let last = u16::try_from(self.calls.len().saturating_sub(1)).unwrap_or(u16::MAX);
-            BTreeSet::from([(0, last)])
-        };
-        let stretches = self.sold.map(|sold| sold.stretches.clone());
-        let stretches = stretches.filter(|stretches| !stretches.is_empty());
-        stretches.unwrap_or_else(whole).iter().all(|(from, to)| {
+        let mut stretches = self.sold.iter().flat_map(|sold| sold.stretches);
+        stretches.all(|(from, to)| {
             let ends = (
                 self.calls.get(usize::from(*from)),
                 self.calls.get(usize::from(*to)),
@@ -184,18 +189,22 @@ impl Old<'_> {
 /// Returns whether the calls have a ride between the stations of two earlier calls, and leave the
 /// first of them at most [`APART_MAX`] earlier or later than it did.
 fn leaves_within(from: &StationCall, to: &StationCall, calls: &[StationCall]) -> bool {
-    let Some(left) = leaves(from) else {
-        return false;
-    };
-    let boards = calls.iter().enumerate().filter(|(_, call)| {
-        call.station == from.station
-            && !call.no_boarding
-            && leaves(call).is_some_and(|leaves| leaves.duration_since(left).abs() <= APART_MAX)
-    });
-    boards.map(|(at, _)| at).any(|at| {
+    calls.iter().enumerate().any(|(at, call)| {
         let mut later = calls[at + 1..].iter();
-        later.any(|call| call.station == to.station && !call.no_alighting)
+        is_near_call(from, call)
+            && later.any(|call| call.station == to.station && !call.no_alighting)
     })
+}
+
+/// Returns whether one may get on at a call, at the station of an earlier one, and it leaves at
+/// most [`APART_MAX`] earlier or later than that.
+fn is_near_call(earlier: &StationCall, call: &StationCall) -> bool {
+    let apart = |left: Timestamp| Some(leaves(call)?.duration_since(left).abs());
+    call.station == earlier.station
+        && !call.no_boarding
+        && leaves(earlier)
+            .and_then(apart)
+            .is_some_and(|apart| apart <= APART_MAX)
 }
 
 fn leaves(call: &StationCall) -> Option<Timestamp> {
@@ -255,11 +264,11 @@ impl<'a> DayMatch<'a> {
         let left = self.touched.iter().enumerate();
         let left: Vec<(usize, Vec<u32>)> = left
             .filter(|(index, _)| !same.contains_key(index))
-            .map(|(index, old)| (index, self.candidates(old, &open)))
+            .map(|(index, old)| (index, self.rivals(old, &open)))
             .collect();
         let is_gone = |old: &&Old<'_>| self.alike(old).next().is_none();
         let others = self.untouched.iter().filter(is_gone);
-        let others = others.map(|old| (old, self.candidates(old, &open)));
+        let others = others.map(|old| (old, self.rivals(old, &open)));
         let touched = left
             .iter()
             .map(|(index, candidates)| (&self.touched[*index], candidates.clone()));
@@ -272,7 +281,7 @@ impl<'a> DayMatch<'a> {
         let mut unsure = BTreeMap::new();
         for (index, candidates) in left {
             match candidates[..] {
-                [only] if claims(only) == 1 => {
+                [only] if claims(only) == 1 && self.touched[index].fits(&self.trips[&only]) => {
                     same.insert(index, only);
                 }
                 _ => {
@@ -336,7 +345,8 @@ impl<'a> DayMatch<'a> {
         alike.map(|(at, _)| *at)
     }
 
-    /// Returns the open trips that may be this departure.
+    /// Returns the open trips that may be this departure. Not everything that is sold of it can be
+    /// ridden on each of them, because it may have lost stops.
     fn candidates(&self, old: &Old<'_>, open: &BTreeSet<u32>) -> Vec<u32> {
         let mut of_number = self
             .trips
@@ -348,9 +358,22 @@ impl<'a> DayMatch<'a> {
             let trip = self.trip(**at);
             let by_line = !by_number && old.is_same_line(trip) && !self.is_known_number(trip);
             let is_named = old.is_same_number(trip) || by_line;
-            is_named && old.fits(&self.trips[*at])
+            is_named && old.is_near_in_time(&self.trips[*at])
         };
         open.iter().filter(may_be).copied().collect()
+    }
+
+    /// Returns the candidates, and the open trips that may be this departure with another number,
+    /// although there is a train of its number: they keep its id or all its times.
+    fn rivals(&self, old: &Old<'_>, open: &BTreeSet<u32>) -> Vec<u32> {
+        let mut rivals: BTreeSet<u32> = self.candidates(old, open).into_iter().collect();
+        rivals.extend(open.iter().filter(|at| {
+            let (trip, calls) = (self.trip(**at), &self.trips[*at]);
+            let is_alike = old.trip_id == trip.id || have_same_times(&old.calls, calls);
+            let is_renumbered = old.has_number() && !self.is_known_number(trip);
+            is_alike && is_renumbered && old.is_same_line(trip) && old.is_near_in_time(calls)
+        }));
+        rivals.into_iter().collect()
     }
 
     /// Returns whether a departure of the earlier timetable had the number of a new trip. Such a

@@ -37,7 +37,7 @@ use fairgate_model::grid::CellState;
 use fairgate_model::grid::picture::{CellChanges, CellPicture};
 use fairgate_model::holds::lock_until_ms;
 use fairgate_model::ids::ShowId;
-use fairgate_model::shows::Show;
+use fairgate_model::shows::{Show, plan_version_of};
 
 /// How long the lease of an opening lasts without a renewal, in milliseconds. If the node dies,
 /// another node opens the show after this time.
@@ -157,6 +157,13 @@ impl SeatInventory {
         }
         self.ensure_seen(show).await?;
         let mut view = self.store.view(&show.id).await;
+        let cells = show.grid().cell_count() as usize;
+        let has_other_cells = |view: &VersionedCells| view.states.len() != cells;
+        if show.run.is_some() && view.as_ref().is_some_and(has_other_cells) {
+            return Err(unavailable(
+                "the train has just got other stops, and its seats are being read again",
+            ));
+        }
         if let Some(view) = view.as_mut().filter(|_| show.is_cancelled()) {
             for state in &mut view.states {
                 *state = state.when_cancelled();
@@ -194,7 +201,7 @@ impl SeatInventory {
     }
 
     /// Returns whether the show is open with a picture that can be used. A picture of another
-    /// edition is used until it can be replaced.
+    /// edition is used until it can be replaced. A picture of other stops is not used.
     async fn is_ready(&self, show: &Show) -> Result<bool, LedgerError> {
         let edition = self.store.edition(&show.id).await;
         let edition = edition.map_err(|refused| unavailable(&refused.to_string()))?;
@@ -202,7 +209,12 @@ impl SeatInventory {
             self.shared.other_edition_since.lock().remove(&show.id);
             return Ok(true);
         }
-        if edition.is_none() {
+        let Some(pinned) = edition.map(plan_version_of) else {
+            return Ok(false);
+        };
+        // A train pins a larger plan version when it gets other stops. Its earlier picture has
+        // other cells, and nothing that is held there can be ordered any more.
+        if show.run.is_some() && pinned < show.plan.version {
             return Ok(false);
         }
         let since = *self
@@ -212,6 +224,11 @@ impl SeatInventory {
             .entry(show.id.clone())
             .or_insert_with(Instant::now);
         if self.store.is_shared() && since.elapsed() < CATALOGUE_LAG_MAX {
+            if show.run.is_some() && pinned > show.plan.version {
+                return Err(unavailable(
+                    "this node has not read the train's new stops yet. Nothing was changed; try again in a second",
+                ));
+            }
             return Ok(true);
         }
         // A picture is not replaced while there are baskets that were made on it.
@@ -284,19 +301,12 @@ impl SeatInventory {
                 "the store knows decisions that the ledger lacks",
             ));
         }
-        let mut opening = OpeningInventory {
-            grid: show.grid(),
-            plan_version: show.plan.version,
-            incarnation: self.ledger.next_incarnation(&show.id).await?,
-            blocked: show.blocked(),
-            sold: Vec::new(),
-            ordered: Vec::new(),
-            cursor: 0,
-            edition: show.edition(),
-        };
-        let is_open = matches!(self.store.edition(&show.id).await, Ok(Some(_)));
+        let mut opening = self.empty_opening(show).await?;
+        let edition = self.store.edition(&show.id).await;
+        let is_current =
+            |edition: u64| show.run.is_none() || plan_version_of(edition) >= show.plan.version;
         let mut lost = None;
-        if !is_open {
+        if !matches!(edition, Ok(Some(edition)) if is_current(edition)) {
             // The show's old life ends before the ledger's picture is read. An order that relies on
             // locks of that life is then either in the picture or refused. The life of an open show
             // ends in `open` below. That call fails if the picture lacks a hold of the store.
@@ -305,7 +315,10 @@ impl SeatInventory {
             }
             lost = Some(opening.incarnation);
         }
-        let picture = self.ledger.open_show(&show.id, lost).await?;
+        let picture = self
+            .ledger
+            .open_show(&show.id, show.plan.version, lost)
+            .await?;
         let cursor = picture.cursor;
         (opening.sold, opening.ordered) = (picture.sold, picture.ordered);
         // An order that waits for its payment event to be settled may be past its claim's deadline.
@@ -325,6 +338,22 @@ impl SeatInventory {
             metrics::histogram!("fairgate_show_opening_seconds").record(began.elapsed());
         }
         Ok(opened)
+    }
+
+    /// Begins an incarnation of a show in the ledger. Returns the opening without what is sold.
+    async fn empty_opening(&self, show: &Show) -> Result<OpeningInventory, LedgerError> {
+        let plan_version = show.plan.version;
+        Ok(OpeningInventory {
+            grid: show.grid(),
+            plan_version,
+            incarnation: self.ledger.next_incarnation(&show.id, plan_version).await?,
+            blocked: show.blocked(),
+            sold: Vec::new(),
+            ordered: Vec::new(),
+            cursor: 0,
+            edition: show.edition(),
+            ends_older_holds: show.run.is_some(),
+        })
     }
 
     /// Frees all overdue holds in all open shows, and returns how many holds lapsed.

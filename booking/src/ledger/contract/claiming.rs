@@ -366,7 +366,10 @@ async fn a_picture_has_the_sold_seats_and_the_pending_orders(ledger: Books) {
         .apply_event(&gone.id, OrderEvent::GivenUp, NOW_MS)
         .await;
     given_up.expect("written");
-    let picture = ledger.open_show(&show(), None).await.expect("readable");
+    let picture = ledger
+        .open_show(&show(), PLAN, None)
+        .await
+        .expect("readable");
     assert_eq!(picture.sold, [(ANA, sold.held_seats())]);
     assert_eq!(picture.ordered.len(), 1);
     let hold = &picture.ordered[0];
@@ -435,7 +438,12 @@ async fn a_show_that_moves_to_another_hall_pins_a_larger_version(ledger: Books) 
 
 async fn each_incarnation_has_the_next_number(ledger: Books) {
     stocked(&ledger).await;
-    let next = async || ledger.next_incarnation(&show()).await.expect("written");
+    let next = async || {
+        ledger
+            .next_incarnation(&show(), PLAN)
+            .await
+            .expect("written")
+    };
     let first = next().await;
     assert!(first > 0);
     assert_eq!(next().await, first + 1);
@@ -451,9 +459,12 @@ async fn each_incarnation_has_the_next_number(ledger: Books) {
 async fn a_claim_on_locks_of_a_lost_incarnation_is_refused(ledger: Books) {
     stocked(&ledger).await;
     let early = claimed(&ledger, "early", ANA, &[0]).await;
-    ledger.open_show(&show(), None).await.expect("readable");
+    ledger
+        .open_show(&show(), PLAN, None)
+        .await
+        .expect("readable");
     claimed(&ledger, "still", ANA, &[1]).await;
-    let picture = ledger.open_show(&show(), Some(LIFE + 1)).await;
+    let picture = ledger.open_show(&show(), PLAN, Some(LIFE + 1)).await;
     assert_eq!(picture.expect("readable").ordered.len(), 2);
     let order = order("late", ANA, &[2]);
     let refused = claim(&ledger, &order).await;
@@ -468,7 +479,7 @@ async fn a_claim_on_locks_of_a_lost_incarnation_is_refused(ledger: Books) {
     let anew = ledger.claim(order.clone(), payment(&order), in_the_next);
     assert!(anew.await.is_ok());
     // If an older opening comes after a newer one, it does not undo the newer one.
-    let older = ledger.open_show(&show(), Some(LIFE)).await;
+    let older = ledger.open_show(&show(), PLAN, Some(LIFE)).await;
     assert_eq!(older.expect("readable").ordered.len(), 3);
     let refused = claim(&ledger, &super::order("later", ANA, &[3])).await;
     assert!(matches!(refused, Err(SeatClaimRefused::Superseded)));
@@ -493,7 +504,10 @@ async fn a_claim_during_an_opening_is_in_the_picture_or_refused(ledger: Books) {
             });
         }
         let lost = Some(incarnation + 1);
-        let picture = ledger.open_show(&show(), lost).await.expect("readable");
+        let picture = ledger
+            .open_show(&show(), PLAN, lost)
+            .await
+            .expect("readable");
         for (order, answer) in claiming.join_all().await {
             let is_seen = picture.ordered.iter().any(|hold| hold.id == order.hold);
             match answer {

@@ -175,7 +175,7 @@ async fn a_departure_is_stored_once_and_does_not_change_the_catalogues_version(l
 
     // A departure is a show like any other, so it has incarnations.
     let id = &known[0].1.id;
-    assert_eq!(ledger.next_incarnation(id).await.expect("written"), 1);
+    assert_eq!(ledger.next_incarnation(id, PLAN).await.expect("written"), 1);
 }
 
 async fn departures_opened_at_once_are_each_found_once_by_a_cursor(ledger: Books) {

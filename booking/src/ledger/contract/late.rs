@@ -201,7 +201,10 @@ async fn other_seats_stay_claimed_until_the_buyer_consents(ledger: Books) {
         matches!(taken, Err(SeatClaimRefused::Taken(_))),
         "the offered seats are claimed"
     );
-    let picture = ledger.open_show(&show(), None).await.expect("readable");
+    let picture = ledger
+        .open_show(&show(), PLAN, None)
+        .await
+        .expect("readable");
     assert_eq!(picture.ordered.len(), 1);
     assert_eq!(
         (&picture.ordered[0].id, picture.ordered[0].items.len()),
@@ -227,7 +230,10 @@ async fn other_seats_stay_claimed_until_the_buyer_consents(ledger: Books) {
     let sold = rows(&ledger).await.pop().expect("a row").items;
     assert_eq!(sold, after.order.held_seats());
     assert_eq!(effects(&ledger, &order).await, [EffectKind::Capture]);
-    let picture = ledger.open_show(&show(), None).await.expect("readable");
+    let picture = ledger
+        .open_show(&show(), PLAN, None)
+        .await
+        .expect("readable");
     assert_eq!(picture.sold, [(ANA, after.order.held_seats())]);
 }
 

@@ -116,6 +116,9 @@ fn venue() -> VenueId {
     "hall".parse().expect("a slug")
 }
 
+/// The plan version that the contract's show pins.
+pub(super) const PLAN: u32 = 1;
+
 fn stored(plan_version: u32) -> StoredShow {
     // Each price has a category of its own, because some cases need seats at different prices.
     let mut prices: BTreeMap<String, i64> = (0..=100)
@@ -335,6 +338,9 @@ mod tests {
     /// The migrations before the one that decided which stored shows are walk-ins.
     const BEFORE_WALK_INS: &[Migration] = MIGRATIONS.split_at(21).0;
 
+    /// The migrations before the one that gave runs to terms.
+    const BEFORE_RUNS: &[Migration] = MIGRATIONS.split_at(MIGRATIONS.len() - 1).0;
+
     #[tokio::test(flavor = "multi_thread")]
     async fn the_ledger_in_one_file_keeps_the_contract() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -408,6 +414,26 @@ mod tests {
         let rows = onsale::filling(as_sqlite);
         let ledger = old_file(folder.path(), BEFORE_WALK_INS, rows).await;
         onsale::check_old_shows(ledger).await;
+    }
+
+    #[tokio::test]
+    async fn terms_of_an_old_ledger_file_get_the_run_that_was_sold() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let rows = upgrading::with_a_train(as_sqlite);
+        let ledger = old_file(folder.path(), BEFORE_RUNS, rows).await;
+        upgrading::check_terms_of_a_train(ledger).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn terms_of_an_old_postgresql_ledger_get_the_run_that_was_sold() {
+        if must_skip("runs in the terms of an old ledger in PostgreSQL") {
+            return;
+        }
+        let server = PostgresServer::options().without_fsync().start().await;
+        let server = server.expect("PostgreSQL starts");
+        let rows = upgrading::with_a_train(as_postgresql);
+        let ledger = old_postgresql(&server, BEFORE_RUNS, rows).await;
+        upgrading::check_terms_of_a_train(ledger).await;
     }
 
     #[tokio::test(flavor = "multi_thread")]

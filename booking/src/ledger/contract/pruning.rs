@@ -162,7 +162,10 @@ async fn delivered_seat_rows_are_deleted_after_a_day_and_numbers_continue(ledger
     );
     let cursor = ledger.seat_cursor(&show()).await;
     assert_eq!(cursor.expect("readable"), 7);
-    let picture = ledger.open_show(&show(), None).await.expect("readable");
+    let picture = ledger
+        .open_show(&show(), PLAN, None)
+        .await
+        .expect("readable");
     let sold: usize = picture.sold.iter().map(|(_, held)| held.len()).sum();
     assert_eq!(
         (sold, picture.cursor),

@@ -117,7 +117,12 @@ async fn a_picture_shows_the_effect_of_exactly_the_rows_up_to_its_cursor(ledger:
     }
     let mut pictures = Vec::new();
     while !buying.is_empty() {
-        pictures.push(ledger.open_show(&show(), None).await.expect("readable"));
+        pictures.push(
+            ledger
+                .open_show(&show(), PLAN, None)
+                .await
+                .expect("readable"),
+        );
         ledger.number_seat_rows().await.expect("numbered");
         buying
             .join_next()
@@ -125,7 +130,12 @@ async fn a_picture_shows_the_effect_of_exactly_the_rows_up_to_its_cursor(ledger:
             .expect("one ends")
             .expect("it buys");
     }
-    pictures.push(ledger.open_show(&show(), None).await.expect("readable"));
+    pictures.push(
+        ledger
+            .open_show(&show(), PLAN, None)
+            .await
+            .expect("readable"),
+    );
     let all = rows(&ledger).await;
     assert_eq!(all.len(), 120);
     for picture in &pictures {

@@ -192,3 +192,39 @@ pub(super) async fn check_old_orders(ledger: Books) {
     assert_eq!(settled(&ledger, event, NOW_MS).await, "applied");
     assert_eq!(record(&ledger, &more).await.order.reason, "card_limit");
 }
+
+/// Returns the statements with which an earlier version wrote a train and its terms, and a show
+/// that is no train.
+pub(super) fn with_a_train(bytes: Bytes) -> String {
+    let document = r#"{"venue":"hall","title":"G1","starts_at":"2027-06-01T20:00:00Z","currency":"EUR","prices":{}}"#;
+    let terms = r#"{"currency":"EUR","prices":{},"starts_at":"2027-06-01T20:00:00Z"}"#;
+    let run = keeping::departure("g1", "B", keeping::by_distance());
+    let run = run
+        .run
+        .as_deref()
+        .map(fairgate_model::runs::stored::run_text);
+    let run = run.expect("a run").expect("JSON");
+    format!(
+        "INSERT INTO venues (venue, version, plan, digest, created_at) VALUES ('hall', 1, 'plan', {digest}, {NOW_MS}); \
+         INSERT INTO shows (show, document, plan_version, updated_at, terms, run, departure) \
+         VALUES ('g1', '{document}', 1, {NOW_MS}, 2, '{run}', 1), \
+         ('night-1', '{document}', 1, {NOW_MS}, 1, NULL, NULL); \
+         INSERT INTO terms (show, version, terms, at) VALUES ('g1', 1, '{terms}', {NOW_MS}), \
+         ('g1', 2, '{terms}', {NOW_MS}), ('night-1', 1, '{terms}', {NOW_MS});",
+        digest = bytes(&[1; 32])
+    )
+}
+
+/// Checks that each version of the train's terms has its run, and that nothing else has one.
+pub(super) async fn check_terms_of_a_train(ledger: Books) {
+    let train = keeping::departure("g1", "B", keeping::by_distance());
+    for (show, version, run) in [
+        ("g1", 1, train.run.clone()),
+        ("g1", 2, train.run),
+        ("night-1", 1, None),
+    ] {
+        let terms = ledger.terms(&show.parse().expect("a slug"), version).await;
+        let terms = terms.expect("readable").expect("stored");
+        assert_eq!(terms.run, run, "{show}, version {version}");
+    }
+}

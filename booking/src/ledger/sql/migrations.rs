@@ -113,4 +113,15 @@ CREATE INDEX late_money_set ON late_money (due_set_at) WHERE outcome IS NULL;
     Migration::of_both("CREATE TABLE withheld_shows (show TEXT PRIMARY KEY);"),
     // The ids that departures keep from earlier timetables.
     Migration::of_both("ALTER TABLE timetables ADD COLUMN kept TEXT NOT NULL DEFAULT '[]';"),
+    // Versions of terms had no run. No departure had changed its run since it was first sold.
+    Migration::of_each(
+        "
+UPDATE terms SET terms = json_set(terms, '$.run', json((SELECT run FROM shows WHERE shows.show = terms.show)))
+WHERE json_extract(terms, '$.run') IS NULL AND show IN (SELECT show FROM shows WHERE run IS NOT NULL);
+",
+        "
+UPDATE terms t SET terms = (t.terms::jsonb || jsonb_build_object('run', s.run::jsonb))::text
+FROM shows s WHERE s.show = t.show AND s.run IS NOT NULL AND t.terms::jsonb -> 'run' IS NULL;
+",
+    ),
 ];

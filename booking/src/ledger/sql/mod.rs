@@ -35,6 +35,7 @@ mod payment_rows;
 mod payments;
 mod plan_pins;
 mod programme;
+mod recut;
 mod refunds;
 mod retention;
 mod rows;

@@ -27,10 +27,11 @@ const OVERDUE: &str = "o.state IN ('pending', 'awaiting_consent') AND o.claim_un
 impl Ledger {
     /// Takes the number of the show's next incarnation and returns it. The number is larger than
     /// every number taken before. Returns 1 if there is no such show.
-    pub async fn next_incarnation(&self, show: &ShowId) -> Result<u64> {
+    pub async fn next_incarnation(&self, show: &ShowId, plan_version: u32) -> Result<u64> {
         self.installation
-            .write(show.clone(), |tx, show| {
+            .write(show.clone(), move |tx, show| {
                 Box::pin(async move {
+                    outbox::require_plan(tx, show, plan_version).await?;
                     let sql = "UPDATE shows SET incarnation = incarnation + 1 WHERE show = $1 \
                          RETURNING incarnation";
                     let row = tx.first(sql, &[&show.as_str()]).await?;
@@ -44,10 +45,19 @@ impl Ledger {
     /// store opens the show. If the store has lost its data, `lost` is the incarnation that has
     /// begun since then. Later claims that rest on locks of an earlier incarnation are then
     /// refused, because the store no longer has these locks.
-    pub async fn open_show(&self, show: &ShowId, lost: Option<u64>) -> Result<ShowPicture> {
+    ///
+    /// # Errors
+    /// [`LedgerError::Unavailable`] if the show is a train that does not pin `plan_version` any
+    /// more.
+    pub async fn open_show(
+        &self,
+        show: &ShowId,
+        plan_version: u32,
+        lost: Option<u64>,
+    ) -> Result<ShowPicture> {
         self.installation
             .write(show.clone(), move |tx, show| {
-                Box::pin(outbox::picture(tx, show, lost))
+                Box::pin(outbox::picture(tx, show, plan_version, lost))
             })
             .await
     }

@@ -9,7 +9,9 @@
 
 use std::collections::HashMap;
 
-use fairgate_databases::{Installation, NamedLock, SqlDialect, SqlRow, SqlTransaction, ToSqlValue};
+use fairgate_databases::{
+    Installation, LedgerError, NamedLock, SqlDialect, SqlRow, SqlTransaction, ToSqlValue,
+};
 use fairgate_model::holds::Hold;
 use fairgate_model::ids::{HoldId, OrderId, ShowId};
 use fairgate_model::orders::{Order, OrderItem, OrderState};
@@ -114,6 +116,19 @@ pub(super) async fn cursor(tx: &SqlTransaction, show: &ShowId) -> Result<u64> {
     count(&tx.query_one(sql, &[&show.as_str()]).await?, 0)
 }
 
+/// Refuses to go on if a train pins another plan version than the caller knows. The train has got
+/// other stops then, and the caller would take the ledger's legs for those of the earlier stops.
+pub(super) async fn require_plan(tx: &SqlTransaction, show: &ShowId, known: u32) -> Result<()> {
+    let sql = "SELECT plan_version FROM shows WHERE show = $1 AND run IS NOT NULL";
+    let row = tx.first(sql, &[&show.as_str()]).await?;
+    let pinned = row.map(|row| rows::small::<u32>(&row, 0)).transpose()?;
+    if pinned.is_some_and(|pinned| pinned != known) {
+        let why = "the train has just got other stops. Nothing was changed; try again in a second";
+        return Err(LedgerError::Unavailable(why.to_owned()));
+    }
+    Ok(())
+}
+
 /// Returns the show's picture with the newest number of its rows. On a server, first numbers the
 /// committed rows. One statement reads the orders and the number, so they are of one snapshot. An
 /// order's state and its outbox row are always written in one transaction. The picture therefore
@@ -122,12 +137,14 @@ pub(super) async fn cursor(tx: &SqlTransaction, show: &ShowId) -> Result<u64> {
 pub(super) async fn picture(
     tx: &SqlTransaction,
     show: &ShowId,
+    plan_version: u32,
     lost: Option<u64>,
 ) -> Result<ShowPicture> {
     // This call waits for claims that are being written. Later claims see which locks no longer
     // count.
     tx.lock(&[NamedLock::alone(lock::PLAN, show.as_str())])
         .await?;
+    require_plan(tx, show, plan_version).await?;
     if let Some(incarnation) = lost {
         let sql = "UPDATE shows SET claims_from = $2 WHERE show = $1 AND claims_from < $2";
         tx.execute(sql, &[&show.as_str(), &as_i64(incarnation)])

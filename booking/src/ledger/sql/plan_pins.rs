@@ -57,6 +57,25 @@ pub(super) fn older_than_pinned(venue: &VenueId) -> LedgerError {
     ))
 }
 
+/// Returns a number of the same plan that is larger than the one it has. Stores the plan once more
+/// if the venue has no such number.
+pub(super) async fn same_plan_again(
+    tx: &SqlTransaction,
+    plan: &PlanPin,
+    now_ms: i64,
+) -> Result<u32> {
+    let sql = "SELECT a.version FROM venues a JOIN venues b \
+         ON b.venue = a.venue AND b.digest = a.digest \
+         WHERE a.venue = $1 AND b.version = $2 AND a.version > $2 ORDER BY a.version LIMIT 1";
+    let found = tx
+        .first(sql, &[&plan.venue.as_str(), &plan.version])
+        .await?;
+    match found {
+        Some(row) => small(&row, 0),
+        None => store_plan_again(tx, plan, plan.version, now_ms).await,
+    }
+}
+
 /// Stores a venue's plan once more, as the newest version, and returns its number, which is larger
 /// than `old_version`. A show that moves to another venue must not get a number that it had before.
 pub(super) async fn store_plan_again(

@@ -6,7 +6,7 @@ use fairgate_databases::{Installation, PostgresDatabase, tokio_postgres};
 use fairgate_servers::{PostgresServer, must_skip};
 
 use super::Ledger;
-use crate::ledger::contract::{BASKET_BASIS, order, payment, show, stocked};
+use crate::ledger::contract::{BASKET_BASIS, PLAN, order, payment, show, stocked};
 
 /// Waits until `waiting` transactions wait for a lock of this kind.
 async fn until_waited_for(server: &PostgresServer, kind: &str, waiting: u32) {
@@ -57,7 +57,7 @@ async fn a_picture_waits_for_a_claim_that_is_being_written() {
         let ledger = ledger.clone();
         async move {
             ledger
-                .open_show(&show(), Some(BASKET_BASIS.incarnation + 1))
+                .open_show(&show(), PLAN, Some(BASKET_BASIS.incarnation + 1))
                 .await
         }
     });

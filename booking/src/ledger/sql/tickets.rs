@@ -158,6 +158,7 @@ pub(super) async fn of_order(tx: &SqlTransaction, order: &Order) -> Result<Vec<T
             show: order.show.clone(),
             label: text(row, 1)?.to_owned(),
             legs: from_json(text(row, 2)?)?,
+            plan_version: order.plan_version,
             issued_at_ms: row.get(3)?,
             scanned_at_ms: row.get(4)?,
             voided_at_ms: row.get(5)?,

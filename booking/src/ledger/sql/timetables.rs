@@ -1,6 +1,7 @@
 //! Stores timetables and their versions. The newest version is in force.
 
 use fairgate_databases::SqlTransaction;
+use fairgate_model::ids::VenueId;
 use fairgate_model::timetables::KeptDeparture;
 
 use super::catalogue::{lock_catalogue, put_plan, raise_version};
@@ -8,7 +9,8 @@ use super::rows::{Result, from_json, small, text, to_json};
 use super::timetable_version::{lock_switch, newest_version};
 use super::{Ledger, touched_departures};
 use crate::ledger::{
-    NewTimetable, StoredTimetable, SwitchedTimetable, TimetableRefused, TimetableSwitch,
+    NewSeatingPlan, NewTimetable, StoredTimetable, SwitchedTimetable, TimetableRefused,
+    TimetableSwitch,
 };
 
 /// Timetables, of which the newest version is in force.
@@ -71,17 +73,23 @@ async fn put_timetable(
 ) -> std::result::Result<SwitchedTimetable, TimetableRefused> {
     lock_catalogue(tx).await?;
     lock_switch(tx).await?;
+    let sql = "SELECT version, digest, plans FROM timetables ORDER BY version DESC LIMIT 1";
+    let newest = tx.first(sql, &[]).await?;
+    let present: Vec<(VenueId, u32)> = match &newest {
+        Some(newest) => from_json(text(newest, 2)?)?,
+        None => Vec::new(),
+    };
     let mut plans = Vec::new();
     for plan in &new.plans {
-        let venue = plan.venue.as_str();
-        let version = put_plan(tx, venue, &plan.plan, plan.digest, now_ms).await?;
-        plans.push((venue, version));
+        plans.push((
+            plan.venue.as_str(),
+            plan_version(tx, plan, &present, now_ms).await?,
+        ));
     }
     let plans = to_json(&plans)?;
-    let sql = "SELECT version, digest, plans FROM timetables ORDER BY version DESC LIMIT 1";
     let mut version = 1_u32;
     let mut earlier = None;
-    if let Some(newest) = tx.first(sql, &[]).await? {
+    if let Some(newest) = newest {
         let present: u32 = small(&newest, 0)?;
         let is_same = newest.get::<&[u8]>(1)? == new.digest && text(&newest, 2)? == plans;
         if is_same && !switch.has_choices {
@@ -109,6 +117,27 @@ async fn put_timetable(
         return Err(TimetableRefused::Preview(Box::new(switched)));
     }
     Ok(switched)
+}
+
+/// Returns the version of a train's plan. It stays the one of the timetable in force while the plan
+/// is the same: trains that got other stops may have a newer version of it.
+async fn plan_version(
+    tx: &SqlTransaction,
+    plan: &NewSeatingPlan,
+    present: &[(VenueId, u32)],
+    now_ms: i64,
+) -> Result<u32> {
+    let venue = plan.venue.as_str();
+    let mut present = present.iter().filter(|(known, _)| *known == plan.venue);
+    if let Some((_, version)) = present.next() {
+        let sql = "SELECT digest FROM venues WHERE venue = $1 AND version = $2";
+        let known = tx.first(sql, &[&venue, version]).await?;
+        let digest = known.as_ref().map(|row| row.get::<&[u8]>(0)).transpose()?;
+        if digest == Some(&plan.digest[..]) {
+            return Ok(*version);
+        }
+    }
+    put_plan(tx, venue, &plan.plan, plan.digest, now_ms).await
 }
 
 async fn put_version(

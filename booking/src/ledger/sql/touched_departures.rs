@@ -6,15 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use fairgate_databases::SqlTransaction;
 use fairgate_model::ids::ShowId;
 use fairgate_model::runs::TrainRun;
+use fairgate_model::runs::recut::Recut;
 use fairgate_model::timetables::KeptDeparture;
 use fairgate_model::waiters::WaitlistParty;
 use jiff::Timestamp;
 use jiff::civil::Date;
 
 use super::departures::{departures_since, rewrite_departure};
-use super::rows::{Result, parsed, stored_run, text};
+use super::rows::{Result, items, parsed, stored_run, text};
 use super::sold_shows::SoldShows;
-use super::{fates, lock, moved_tickets};
+use super::{fates, lock, moved_tickets, recut};
 use crate::ledger::{
     ChangedRun, DecideDepartures, DecidedDeparture, DepartureDecision, NewFate, SoldFigures,
     StoredShow, TimetableRefused, TouchedDeparture,
@@ -133,7 +134,7 @@ fn waited_for(run: &TrainRun, party: &WaitlistParty) -> Option<(u16, u16)> {
     Some((legs.start, legs.end))
 }
 
-/// Returns the stretches over which seats are claimed.
+/// Returns the stretches over which seats are claimed, or offered to a buyer whose money came late.
 async fn claimed_stretches(
     tx: &SqlTransaction,
     ids: &[&str],
@@ -148,11 +149,19 @@ async fn claimed_stretches(
         let of_show = stretches.entry(parsed(text(&row, 0)?)?).or_default();
         of_show.insert((call(1)?, call(2)?));
     }
+    let sql = "SELECT o.show, l.items FROM late_money l JOIN orders o ON o.order_id = l.order_id \
+         WHERE o.show = ANY ($1) AND o.state = 'awaiting_consent' AND l.items IS NOT NULL";
+    for row in tx.query(sql, &[&ids]).await? {
+        let offered = items(text(&row, 1)?)?.into_iter();
+        let offered = offered.map(|item| (item.held.legs.start, item.held.legs.end));
+        let of_show = stretches.entry(parsed(text(&row, 0)?)?).or_default();
+        of_show.extend(offered);
+    }
     Ok(stretches)
 }
 
-/// Gives a departure its new times and terms. Whoever holds seats under the earlier beginning is
-/// told so when they order.
+/// Gives a departure its new stops, times and terms. Whoever holds seats under the earlier
+/// beginning is told so when they order.
 async fn change(
     tx: &SqlTransaction,
     show: &StoredShow,
@@ -166,6 +175,10 @@ async fn change(
     document.sells_until = None;
     if let Some(starts_at) = changed.run.calls.first().and_then(|call| call.departs) {
         document.starts_at = starts_at;
+    }
+    if let Some(earlier) = show.run.as_deref().filter(|_| changed.has_other_stops) {
+        let later = &changed.run;
+        recut::recut(tx, show, Recut { earlier, later }, now_ms).await?;
     }
     let sql = "UPDATE shows SET run = $2 WHERE show = $1";
     tx.execute(sql, &[&show.id.as_str(), &stored_run(&changed.run)?])

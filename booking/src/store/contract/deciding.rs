@@ -21,6 +21,7 @@ pub(super) const CASES: &[Case] = cases![
     securing_a_hold_returns_the_life_of_its_lock,
     nothing_is_locked_between_begin_and_open,
     a_show_with_baskets_is_not_replaced,
+    holds_on_an_older_plan_end_where_the_opening_says_so,
     a_show_is_replaced_if_the_picture_has_all_its_holds,
     a_picture_without_a_secured_hold_does_not_replace_the_show,
     an_abandoned_show_is_closed_until_it_is_opened_again,
@@ -329,6 +330,35 @@ async fn a_show_with_baskets_is_not_replaced(store: Store) {
     assert_eq!(refused, Err(InventoryRefusal::Taken(vec![2, 10])));
     assert_eq!(picture(&store).await, before);
     assert_eq!(store.hold(&hold.id, ANA).await, Ok(hold));
+}
+
+async fn holds_on_an_older_plan_end_where_the_opening_says_so(store: Store) {
+    opened(&store).await;
+    let hold = taken(&store, "a", ANA, &[2]).await;
+    let same_plan = OpeningInventory {
+        incarnation: 2,
+        ends_older_holds: true,
+        ..opening()
+    };
+    let refused = store.begin(&show(), &same_plan).await;
+    assert_eq!(refused, Err(InventoryRefusal::Taken(vec![2, 10])));
+    assert_eq!(store.hold(&hold.id, ANA).await, Ok(hold.clone()));
+    let next = OpeningInventory {
+        plan_version: PLAN + 1,
+        ..same_plan
+    };
+    assert_eq!(store.begin(&show(), &next).await, Ok(()));
+    assert_eq!(store.open(&show(), next).await, Ok(()));
+    let ended = store.hold(&hold.id, ANA).await;
+    assert_eq!(ended, Err(InventoryRefusal::Gone));
+    let again = Hold {
+        plan_version: PLAN + 1,
+        ..basket("b", BEN, &[2])
+    };
+    assert!(
+        store.take(again, NO_LIMIT).await.is_ok(),
+        "its seat is free"
+    );
 }
 
 async fn a_show_is_replaced_if_the_picture_has_all_its_holds(store: Store) {

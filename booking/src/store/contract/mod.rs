@@ -71,6 +71,7 @@ fn opening() -> OpeningInventory {
         ordered: Vec::new(),
         cursor: 0,
         edition: 5,
+        ends_older_holds: false,
     }
 }
 

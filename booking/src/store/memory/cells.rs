@@ -20,7 +20,7 @@ pub(super) struct ShowCells {
     pub(super) grid: CellGrid,
     pub(super) picture: CellPicture,
     pub(super) edition: u64,
-    plan_version: u32,
+    pub(super) plan_version: u32,
     /// The hold that has the lock on a cell. Every held cell has a lock, except the cells in
     /// `kept`.
     locks: HashMap<u32, HoldId>,

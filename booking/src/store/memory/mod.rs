@@ -85,9 +85,14 @@ impl InventoryStore for MemoryStore {
         opening: &OpeningInventory,
     ) -> Result<(), InventoryRefusal> {
         let mut shows = self.shows.write();
-        let beyond = shows
-            .get(show)
-            .map(|present| present.lock().cells_beyond(opening));
+        let beyond = shows.get(show).map(|present| {
+            let present = present.lock();
+            let ends = opening.ends_older_holds && present.plan_version < opening.plan_version;
+            match ends {
+                true => Vec::new(),
+                false => present.cells_beyond(opening),
+            }
+        });
         if let Some(beyond) = beyond.filter(|beyond| !beyond.is_empty()) {
             return Err(InventoryRefusal::Taken(beyond));
         }

@@ -48,6 +48,7 @@ impl InventoryStoreState {
         let known = opening.ordered.iter().map(|hold| keys::hold_tail(&hold.id));
         let begin = BeginLifeScript {
             anew,
+            ends_older: opening.ends_older_holds,
             seats: opening.grid.seats,
             legs: opening.grid.legs,
             plan: opening.plan_version,

@@ -215,6 +215,8 @@ redis_scripts! {
     pub struct BeginLifeScript = begin_life [hold_fields] {
         /// Whether the life may begin although no life is live.
         anew: bool,
+        /// Whether holds on an older plan end.
+        ends_older: bool,
         seats: u32,
         legs: u16,
         plan: u32,

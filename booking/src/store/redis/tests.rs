@@ -130,6 +130,7 @@ fn opening(life: u64, seats: u32) -> OpeningInventory {
         ordered: Vec::new(),
         cursor: 0,
         edition: 1,
+        ends_older_holds: false,
     }
 }
 
@@ -508,6 +509,7 @@ async fn a_life_whose_opener_died_takes_no_holds_until_another_process_opens_it(
     let followed = dead.inner.followed(&show());
     let begin = BeginLifeScript {
         anew: true,
+        ends_older: false,
         seats: 8,
         legs: 1,
         plan: 1,

@@ -3,6 +3,7 @@
 
 mod cases;
 mod chains;
+mod recuts;
 
 use booking::choices::ShowChoices;
 use booking::commands::import_timetable::TimetableImportError;
@@ -17,8 +18,6 @@ use crate::harness::*;
 use crate::trains::bought;
 
 const SETTINGS: &str = "[terms]\nrefunds = [{ until_h = 1, fee_pct = 20 }]\n";
-/// The day on which the tests travel.
-const DAY: &str = "2027-01-11";
 
 /// A train of the feed. It takes half an hour from station to station.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +52,11 @@ fn timetable(trains: &[Train]) -> TimetableParts {
 
 /// Makes a timetable as [`timetable`] does, with this price for each ride in second class.
 fn timetable_at(trains: &[Train], price: i64) -> TimetableParts {
+    timetable_between(trains, price, "20270101,20271231")
+}
+
+/// Makes a timetable as [`timetable_at`] does, for the days from one to another.
+fn timetable_between(trains: &[Train], price: i64, days: &str) -> TimetableParts {
     let mut trips = "route_id,service_id,trip_id,trip_short_name\n".to_owned();
     let mut calls = "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n".to_owned();
     for train in trains {
@@ -81,8 +85,10 @@ fn timetable_at(trains: &[Train], price: i64) -> TimetableParts {
         ),
         (
             "calendar.txt",
-            "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date\n\
-             s,1,1,1,1,1,1,1,20270101,20271231\n",
+            &format!(
+                "service_id,monday,tuesday,wednesday,thursday,friday,saturday,sunday,start_date,end_date\n\
+                 s,1,1,1,1,1,1,1,{days}\n"
+            ),
         ),
         (
             "fare_attributes.txt",

@@ -56,6 +56,7 @@ fn order(state: OrderState, prices: &[i64]) -> (Order, Vec<Ticket>) {
         show: show.clone(),
         label: item.label.clone(),
         legs: vec![0],
+        plan_version: 1,
         name: None,
         buyer: "Ana".to_owned(),
         category: Some(item.category.clone()),

@@ -9,7 +9,8 @@ use crate::timetables::{ServiceCalendar, Station, Tariff, TimetableParts, TripSt
 const DAY: &str = "2027-01-11";
 
 /// A train: the id of its trip, its number, its line, and the minute at which it leaves the first
-/// of the stations A, B and C.
+/// of the stations A, B and C. If its id ends with "fast", it does not call at B. If it ends with
+/// "back", it goes from C to A.
 type Train = (&'static str, &'static str, &'static str, u32);
 
 fn timetable(trains: &[Train]) -> Timetable {
@@ -33,7 +34,11 @@ fn timetable(trains: &[Train]) -> Timetable {
         service: 0,
         stock: 0,
         tariff: 0,
-        pattern: 0,
+        pattern: match id.rsplit('-').next() {
+            Some("fast") => 1,
+            Some("back") => 2,
+            _ => 0,
+        },
         shift_s: minute * 60,
     });
     let parts = TimetableParts {
@@ -48,7 +53,16 @@ fn timetable(trains: &[Train]) -> Timetable {
             ..ServiceCalendar::default()
         }],
         tariffs: vec![Tariff::Distance],
-        patterns: vec![vec![stop(0, 0), stop(1, 1_800), stop(2, 3_600)]],
+        patterns: vec![
+            vec![stop(0, 0), stop(1, 1_800), stop(2, 3_600)],
+            vec![stop(0, 0), stop(2, 3_600)],
+            [(2, 0), (1, 1_800), (0, 3_600)]
+                .map(|(at, s)| TripStop {
+                    sequence: s,
+                    ..stop(at, s)
+                })
+                .into(),
+        ],
         trips: trips.collect(),
     };
     Timetable::new(parts).expect("sound")
@@ -116,6 +130,37 @@ fn a_number_that_runs_once_is_matched_within_an_hour() {
             "minute {minute}"
         );
     }
+}
+
+#[test]
+fn a_train_that_lost_a_sold_stop_may_still_be_the_same() {
+    let before = [("a", "101", "S", 540)];
+    let lost = [("fast", "101", "S", 540)];
+    assert_eq!(matched(&before, &lost, &["a"]), [(None, vec!["fast"])]);
+    // A new train of the number that calls everywhere is not taken for it.
+    let both = [("fast", "101", "S", 540), ("x", "101", "S", 585)];
+    assert_eq!(matched(&before, &both, &["a"]), [(None, vec!["fast", "x"])]);
+    // Nor is a train back, which calls at the same stations about then.
+    let line = [("a", "a", "S", 540)];
+    let moved = [("y", "y", "S", 550), ("x-back", "x-back", "S", 520)];
+    assert_eq!(matched(&line, &moved, &["a"]), [same("y")]);
+    let before = [("a-fast", "101", "S", 540), ("b", "103", "S", 540)];
+    let got_a_stop = [("a", "101", "S", 540), ("b", "103", "S", 540)];
+    assert_eq!(matched(&before, &got_a_stop, &["b"]), [same("b")]);
+}
+
+#[test]
+fn a_train_that_got_another_number_may_still_be_the_same() {
+    let before = [("a", "101", "S", 540)];
+    for (id, minute) in [("x", 540), ("a", 545)] {
+        let after = [(id, "201", "S", minute), ("y", "101", "S", 550)];
+        assert_eq!(matched(&before, &after, &["a"]), [(None, vec![id, "y"])]);
+    }
+    let another = [("x", "201", "S", 545), ("y", "101", "S", 550)];
+    assert_eq!(matched(&before, &another, &["a"]), [same("y")]);
+    let known = [("a", "101", "S", 540), ("b", "201", "S", 900)];
+    let after = [("x", "201", "S", 540), ("y", "101", "S", 550)];
+    assert_eq!(matched(&known, &after, &["a"]), [same("y")]);
 }
 
 #[test]

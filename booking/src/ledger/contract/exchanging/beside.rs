@@ -135,7 +135,10 @@ async fn a_picture_has_each_cell_of_an_exchange_once(ledger: Books) {
     let old = bought(&ledger, &[2, 3]).await;
     let wish: Wish<'_> = &[(3, 0..1, 1_700), (6, 0..2, 1_000)];
     let new = exchanged(&ledger, &old, "x", wish).await;
-    let picture = ledger.open_show(&show(), None).await.expect("readable");
+    let picture = ledger
+        .open_show(&show(), PLAN, None)
+        .await
+        .expect("readable");
     let sold = |picture: &crate::ledger::ShowPicture| -> BTreeSet<(u32, u16)> {
         let held = picture.sold.iter().flat_map(|(_, held)| held);
         held.flat_map(|held| held.legs.clone().map(|leg| (held.seat, leg)))
@@ -152,7 +155,10 @@ async fn a_picture_has_each_cell_of_an_exchange_once(ledger: Books) {
         "the successor's hold has only the gained cells"
     );
     paid(&ledger, &new).await;
-    let picture = ledger.open_show(&show(), None).await.expect("readable");
+    let picture = ledger
+        .open_show(&show(), PLAN, None)
+        .await
+        .expect("readable");
     assert!(picture.ordered.is_empty());
     assert_eq!(sold(&picture), BTreeSet::from([(3, 0), (6, 0), (6, 1)]));
     assert_eq!(sold(&picture), cells(&ledger).await);

@@ -265,7 +265,10 @@ async fn a_picture_has_no_refunded_seats(ledger: Books) {
     refunded(&ledger, &order, named(&order, &[0])).await;
     refunded(&ledger, &whole, TicketSelection::All).await;
     let row_count = rows(&ledger).await.len();
-    let picture = ledger.open_show(&show(), None).await.expect("readable");
+    let picture = ledger
+        .open_show(&show(), PLAN, None)
+        .await
+        .expect("readable");
     assert_eq!(picture.sold, [(ANA, vec![order.items[1].held.clone()])]);
     assert_eq!(picture.cursor, row_count as u64);
     let limit = ClaimBasis {

@@ -20,7 +20,10 @@ impl ShowCells {
     }
 
     fn carry_out(&mut self, row: &SeatOutboxRow) {
-        let cells = cells_of(&row.items, self.grid);
+        // Rows of a train that got other stops meanwhile belong to a picture that follows.
+        let mut items = row.items.clone();
+        items.retain(|item| item.legs.end <= self.grid.legs);
+        let cells = cells_of(&items, self.grid);
         match row.kind {
             SeatOutboxAction::Sell => {
                 let hold = self.table.remove(&row.hold);

@@ -1,8 +1,9 @@
 -- Begins a new life of a show. A repeated call gets the first answer. From then on, calls in the
 -- old life are refused. `anew` is 1 if a life may begin although none is live. `known` lists the
 -- holds that the ledger knows. An open show with any other hold stays as it is, and the call is
--- refused. The answer has no `old` if the show had no life before.
-local meta = fields_of(META, 'life', 'state', 'server', 'shift', 'seats', 'old')
+-- refused. If `ends_older` is 1, holds on an older plan do not count. The answer has no `old` if
+-- the show had no life before.
+local meta = fields_of(META, 'life', 'state', 'server', 'shift', 'seats', 'plan', 'old')
 local server, old = identity(), meta.life
 if old == life and meta.state == 'building' and meta.server == server then
   return named({ code = 'OK', old = meta.old ~= '' and meta.old })
@@ -14,7 +15,8 @@ local from, is_open = old and keys_of(old), false
 if old then
   is_open = meta.state == 'live' and meta.server == server
     and math.abs(server_ms() + tonumber(meta.shift) - tonumber(caller_ms)) <= tonumber(clock_off_ms_max)
-  if is_open then
+  local ends = ends_older == '1' and tonumber(meta.plan) < tonumber(plan)
+  if is_open and not ends then
     local known, beyond = {}, {}
     for id in each_known() do known[id] = true end
     SEATS = tonumber(meta.seats)

@@ -1,0 +1,203 @@
+//! Stops that come in or go out of a train that was sold. Its legs get other numbers, and its seats
+//! stay with their tickets.
+
+use booking::ledger::DepartureDecision;
+use fairgate_model::shows::coverage::EVERYDAY;
+
+use super::*;
+
+const SOLD: &str = "re-101-2027-01-11";
+
+/// A train that leaves Ahausen at nine and calls at these stations.
+fn calling_at(stations: &[&'static str]) -> Train {
+    Train {
+        stations: stations.to_vec(),
+        ..train("t1", "RE 101", "09:00")
+    }
+}
+
+async fn held_between(app: &App, visitor: u16, seat: &str, (from, to): (&str, &str)) -> TestAnswer {
+    let who = app.visitor_of(EVERYDAY, visitor);
+    let ride = json!({ "seats": [seat], "from": from, "to": to });
+    let call = post(&format!("/v1/shows/{SOLD}/holds"), &ride);
+    app.ask(call.by(&who)).await
+}
+
+async fn bought_between(app: &App, visitor: u16, seat: &str, ends: (&str, &str)) -> Value {
+    let hold = held_between(app, visitor, seat, ends).await.is(201);
+    let who = app.visitor_of(EVERYDAY, visitor);
+    bought(app, &who, &hold, &["Ana Perez"]).await
+}
+
+/// Waits until a hold of the train's new legs is answered, and returns the answer.
+async fn held_on_new_legs(app: &App, visitor: u16, seat: &str, ends: (&str, &str)) -> TestAnswer {
+    until("the seats on the new legs", async || {
+        let held = held_between(app, visitor, seat, ends).await;
+        (![400, 404, 422, 503].contains(&held.status)).then_some(held)
+    })
+    .await
+}
+
+fn legs_of(order: &Value) -> Value {
+    order["tickets"][0]["legs"].clone()
+}
+
+fn ends_of(order: &Value) -> (String, String) {
+    let journey = &order["journey"];
+    (
+        text(&journey["from"], "station"),
+        text(&journey["to"], "station"),
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_that_comes_in_splits_a_leg_and_leaves_each_seat_to_its_ticket() {
+    let app = railway(&[calling_at(&["aa", "bb", "cc"])]).await;
+    let to_bb = bought_between(&app, 1, "3-1A", ("aa", "bb")).await;
+    let from_bb = bought_between(&app, 2, "3-1A", ("bb", "cc")).await;
+    let basket = held_between(&app, 3, "3-1B", ("aa", "cc")).await.is(201);
+    let before = app.read(&from_bb).await;
+    assert_eq!(legs_of(&before), json!([1]));
+
+    let switched = replace(&app, &[calling_at(&["aa", "dd", "bb", "cc"])], none()).await;
+    let switched = switched.expect("nothing to decide");
+    let [decided] = &switched.decided[..] else {
+        panic!("{switched:?}");
+    };
+    let DepartureDecision::Changed(_, changed) = &decided.decision else {
+        panic!("{decided:?}");
+    };
+    assert!(changed.has_other_stops && changed.has_other_times);
+    assert_eq!(
+        decided.moved.tickets, 2,
+        "both tickets are half an hour off"
+    );
+
+    for (ends, is_taken) in [
+        (("aa", "dd"), true),
+        (("dd", "bb"), true),
+        (("bb", "cc"), true),
+    ] {
+        let refused = held_on_new_legs(&app, 4, "3-1A", ends).await;
+        assert_eq!(refused.status == 409, is_taken, "{ends:?}: {refused:?}");
+    }
+    let first = app.read(&to_bb).await;
+    assert_eq!(legs_of(&first), json!([0, 1]));
+    assert_eq!(ends_of(&first), ("aa".to_owned(), "bb".to_owned()));
+    let second = app.read(&from_bb).await;
+    assert_eq!(legs_of(&second), json!([2]));
+    assert_eq!(ends_of(&second), ("bb".to_owned(), "cc".to_owned()));
+    for order in [&first, &second] {
+        assert_eq!(order["state"], "ticketed");
+        assert_eq!(order["refunds"][0]["reason"], Value::Null, "{order:#}");
+    }
+
+    // The basket ended, and its seat is free over every stretch.
+    let who = app.visitor_of(EVERYDAY, 3);
+    let path = format!("/v1/holds/{}/order", text(&basket, "hold"));
+    let mut wanted = buyer();
+    wanted["travellers"] = json!([{"name": "Ben Weiss"}]);
+    let told = app.ask(post(&path, &wanted).by(&who)).await;
+    let told = told.problem(410, "hold_expired");
+    assert!(
+        text(&told, "detail").contains("nothing was charged"),
+        "{told}"
+    );
+    held_on_new_legs(&app, 5, "3-1B", ("aa", "dd"))
+        .await
+        .is(201);
+    held_on_new_legs(&app, 6, "3-1B", ("dd", "cc"))
+        .await
+        .is(201);
+
+    // Whoever starts afterwards reads the same from the ledger.
+    let app = app.restarted().await;
+    for ends in [("aa", "dd"), ("dd", "bb"), ("bb", "cc"), ("aa", "cc")] {
+        let refused = held_on_new_legs(&app, 7, "3-1A", ends).await;
+        refused.problem(409, "seats_taken");
+    }
+    held_between(&app, 8, "3-1C", ("aa", "cc")).await.is(201);
+    finds(&app, &[(SOLD.to_owned(), "09:00".to_owned(), 508)]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_that_goes_out_is_named_while_tickets_need_it_and_gone_when_they_are_given_back() {
+    let app = railway(&[calling_at(&["aa", "bb", "cc"])]).await;
+    let through = bought_between(&app, 1, "3-1A", ("aa", "cc")).await;
+    let to_bb = bought_between(&app, 2, "3-1B", ("aa", "bb")).await;
+    let fast = [calling_at(&["aa", "cc"])];
+    let undecided = replace(&app, &fast, none()).await.expect_err("it was sold");
+    let why = &undecided[0].why;
+    assert!(why.contains("from Ahausen to Bedorf"), "{why}");
+    assert_eq!(undecided[0].sold.tickets, 2);
+    assert_eq!(legs_of(&app.read(&through).await), json!([0, 1]));
+
+    let who = app.visitor_of(EVERYDAY, 2);
+    let refund = format!("/v1/orders/{}/refund", text(&to_bb, "order"));
+    app.ask(post(&refund, &json!({})).by(&who)).await.is(200);
+    app.order_in(&to_bb, "refunded").await;
+    succeed(&app, &fast, none()).await;
+    until("the shorter way", async || {
+        let order = app.read(&through).await;
+        (legs_of(&order) == json!([0])).then_some(())
+    })
+    .await;
+    held_on_new_legs(&app, 3, "3-1A", ("aa", "cc"))
+        .await
+        .problem(409, "seats_taken");
+    held_on_new_legs(&app, 4, "3-1B", ("aa", "cc"))
+        .await
+        .is(201);
+    let given_back = app.read(&to_bb).await;
+    assert_eq!(given_back["state"], "refunded");
+    assert_eq!(given_back["total"]["amount"], PRICE);
+    assert_eq!(given_back["journey"], Value::Null, "{given_back:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_train_that_got_other_stops_is_sold_refunded_and_recut_again_and_an_unchanged_feed_leaves_it()
+ {
+    let app = railway(&[calling_at(&["aa", "bb"])]).await;
+    let order = bought_between(&app, 1, "3-1A", ("aa", "bb")).await;
+    let longer = [calling_at(&["aa", "bb", "cc"])];
+    succeed(&app, &longer, none()).await;
+    let onward = held_on_new_legs(&app, 2, "3-1A", ("bb", "cc"))
+        .await
+        .is(201);
+    let who = app.visitor_of(EVERYDAY, 2);
+    let onward = bought(&app, &who, &onward, &["Ben Weiss"]).await;
+    let slower = [calling_at(&["aa", "dd", "bb", "cc"])];
+    succeed(&app, &slower, none()).await;
+    let version = app.ledger().await.newest_timetable().await;
+    let version = version.expect("readable").expect("imported");
+    let again = replace(&app, &slower, none()).await.expect("nothing to do");
+    assert_eq!((again.version, again.decided.len()), (version, 0));
+
+    held_on_new_legs(&app, 3, "3-1A", ("dd", "bb"))
+        .await
+        .problem(409, "seats_taken");
+    let who = app.visitor_of(EVERYDAY, 1);
+    let refund = format!("/v1/orders/{}/refund", text(&order, "order"));
+    app.ask(post(&refund, &json!({})).by(&who)).await.is(200);
+    app.order_in(&order, "refunded").await;
+    let freed = until("the freed stretch", async || {
+        let held = held_between(&app, 4, "3-1A", ("aa", "bb")).await;
+        (held.status == 201).then_some(held)
+    })
+    .await;
+    freed.is(201);
+    held_between(&app, 5, "3-1A", ("bb", "cc"))
+        .await
+        .problem(409, "seats_taken");
+    assert_eq!(legs_of(&app.read(&onward).await), json!([2]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stops_in_another_order_are_left_to_a_person() {
+    let app = railway(&[calling_at(&["aa", "bb", "cc", "dd"])]).await;
+    bought_between(&app, 1, "3-1A", ("aa", "dd")).await;
+    let other_way = [calling_at(&["aa", "cc", "bb", "dd"])];
+    let undecided = replace(&app, &other_way, none()).await;
+    let undecided = undecided.expect_err("nobody knows");
+    assert!(undecided[0].why.contains("another order"), "{undecided:?}");
+}

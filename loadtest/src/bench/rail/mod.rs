@@ -31,6 +31,8 @@ const FROM: &str = "VNP";
 const TO: &str = "AOH";
 /// The most time that the import may take.
 const IMPORT_MAX: Duration = Duration::from_secs(30);
+/// The most time that an import of the same timetable may take.
+const AGAIN_MAX: Duration = Duration::from_millis(500);
 /// The longest time from the start of the process until a trip is found.
 const COLD_MAX: Duration = Duration::from_secs(1);
 /// The number of visitors who hold seats. With fewer visitors, a visitor would ask for the same
@@ -72,6 +74,8 @@ struct RailBenchFigures {
     stops: usize,
     import_s: f64,
     import_max_s: f64,
+    again_s: f64,
+    again_max_s: f64,
     everyday_trips: usize,
     found: usize,
     dates: usize,
@@ -95,7 +99,7 @@ async fn measure(options: &RailBenchOptions) -> anyhow::Result<RailBenchFigures>
     let everyday_trips = timetable.everyday_between(FROM, TO).count();
     let spec = "gateways=1,bookings=0,redis=none,ledger=sqlite".parse();
     let rig = Rig::start(spec.map_err(anyhow::Error::msg)?).await?;
-    let import = import(&rig, options).await?;
+    let (import, imported) = import(&rig, options).await?;
     eprintln!("imported in {:.1} s", import.as_secs_f64());
     let http = LoadHttpClient::new(&rig.urls());
     let today = jiff::Zoned::now()
@@ -124,8 +128,10 @@ async fn measure(options: &RailBenchOptions) -> anyhow::Result<RailBenchFigures>
     let passes = people::passes(&http, VISITORS).await?.into();
     let look = look::measure(&http, &passes, &timetable, &dates, options.per_s, time).await?;
     let hot = hot::measure(&http, &passes, &timetable, date, time).await?;
+    let again = import_again(&rig, options, &imported["version"]).await?;
     rig.stop().await?;
     let held = import < IMPORT_MAX
+        && again < AGAIN_MAX
         && cold < COLD_MAX
         && fewest >= everyday_trips
         && look.held()
@@ -136,6 +142,8 @@ async fn measure(options: &RailBenchOptions) -> anyhow::Result<RailBenchFigures>
         stops: timetable.stops(),
         import_s: import.as_secs_f64(),
         import_max_s: IMPORT_MAX.as_secs_f64(),
+        again_s: again.as_secs_f64(),
+        again_max_s: AGAIN_MAX.as_secs_f64(),
         everyday_trips,
         found: fewest,
         dates: dates.len(),
@@ -148,18 +156,44 @@ async fn measure(options: &RailBenchOptions) -> anyhow::Result<RailBenchFigures>
 }
 
 /// Kills the gateway first, because only one process at a time may use a ledger file. Then imports
-/// the timetable. Returns how long the import took.
-async fn import(rig: &Rig, options: &RailBenchOptions) -> anyhow::Result<Duration> {
+/// the timetable. Returns how long the import took, and what it answered.
+async fn import(
+    rig: &Rig,
+    options: &RailBenchOptions,
+) -> anyhow::Result<(Duration, serde_json::Value)> {
     rig.kill(RigComponent::Gateway(0)).await?;
     let begun = Instant::now();
     let imported = rig
-        .booking(&["import", "timetable"], &options.timetable)
+        .booking(&["import", "timetable", "--json"], &options.timetable)
         .await?;
     let took = begun.elapsed();
     ensure!(
         imported.status.success(),
         "the timetable was not imported: {}",
         String::from_utf8_lossy(&imported.stderr)
+    );
+    let answer = serde_json::from_slice(&imported.stdout);
+    Ok((took, answer.context("the import's answer is no JSON")?))
+}
+
+/// Imports the same timetable again, of which departures were held meanwhile. Returns how long that
+/// took. Fails if anything was changed.
+async fn import_again(
+    rig: &Rig,
+    options: &RailBenchOptions,
+    version: &serde_json::Value,
+) -> anyhow::Result<Duration> {
+    let (took, answer) = import(rig, options).await?;
+    ensure!(
+        answer["version"] == *version,
+        "the unchanged timetable got another version: {answer}"
+    );
+    let kinds = answer["departures"].as_object();
+    let kinds = kinds.context("the import says what it changed")?;
+    let touched = kinds.values().any(|kind| kind["shows"] != 0);
+    ensure!(
+        !touched,
+        "the unchanged timetable touched departures: {answer}"
     );
     Ok(took)
 }
@@ -225,6 +259,10 @@ impl report::BenchFigures for RailBenchFigures {
             format!(
                 "  imported in                     {:8.1} s    under {} s",
                 self.import_s, self.import_max_s
+            ),
+            format!(
+                "  imported again, unchanged in    {:8.2} s    under {} s",
+                self.again_s, self.again_max_s
             ),
             format!(
                 "  trips {FROM}-{TO}, least of {} dates {:4}      at least the {} of every day",

@@ -207,6 +207,11 @@ plants! {
         run.becomes_a_train();
         run.row("show", "show", "night")["fares"][0]["to"] = json!(2);
     };
+    Prices "a train's seat was sold over no leg at all" |run| {
+        run.becomes_a_train();
+        let item = &mut run.row("order", "order", "order_0")["items"][0];
+        (item["from"], item["to"]) = (json!(0), json!(0));
+    };
     Prices "a refund kept the order's fee, although later terms have a lower one" |run| {
         one_back(run);
         add_later_terms(run, "refunds", json!([{ "until_h": 48, "fee_pct": 5 }]));

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::money::AMOUNT_MAX;
 
+mod alignment;
 pub mod recut;
 pub mod stored;
 
@@ -125,17 +126,26 @@ impl TrainRun {
         (start < end).then_some(start..end)
     }
 
-    /// Returns the number of this run's call at the station of another run's call. If that run
-    /// calls there for the second time, it is this run's second call there.
+    /// Returns the number of this run's call that is a call of another run of the same train, which
+    /// may have more stops or fewer. Returns `None` if this run has no such call.
     #[must_use]
     pub fn same_call(&self, other: &Self, at: u16) -> Option<u16> {
-        let at = usize::from(at);
-        let station = &other.calls.get(at)?.station;
-        let is_there = |call: &StationCall| call.station == *station;
-        let before = other.calls[..at].iter().filter(|call| is_there(call));
-        let mut calls = (0_u16..).zip(&self.calls);
-        let mut there = calls.by_ref().filter(|(_, call)| is_there(call));
-        there.nth(before.count()).map(|(at, _)| at)
+        other.calls.get(usize::from(at))?;
+        if self.has_stops_of(other) {
+            return Some(at);
+        }
+        alignment::align(&other.calls, &self.calls)[usize::from(at)]
+    }
+
+    /// Returns whether both runs call at the same stations, in the same order.
+    #[must_use]
+    pub fn has_stops_of(&self, other: &Self) -> bool {
+        self.calls.len() == other.calls.len()
+            && self
+                .calls
+                .iter()
+                .zip(&other.calls)
+                .all(|(one, other)| one.station == other.station)
     }
 
     /// Returns when the train arrives at the station where the legs end. If the timetable has no

@@ -86,7 +86,7 @@ pub struct ImportedTimetable {
 pub struct DepartureChanges {
     /// They stay as they were.
     pub unchanged: ChangedShows,
-    /// They have another number, title or names of stations, and nothing else changes.
+    /// They have another number, title or names of stations.
     pub renamed: ChangedShows,
     /// They have other times.
     pub retimed: ChangedShows,
@@ -113,16 +113,22 @@ impl DepartureChanges {
                     if departure.moved.tickets > 0 {
                         changes.moved.add(departure.moved);
                     }
-                    if changed.has_other_terms {
-                        changes.repriced.add(sold);
+                    let kinds = [
+                        (changed.has_other_terms, &mut changes.repriced),
+                        (changed.has_other_stops, &mut changes.recut),
+                        (changed.has_other_times, &mut changes.retimed),
+                        (changed.has_other_names, &mut changes.renamed),
+                    ];
+                    // A decision may only have opened the sale again.
+                    let mut is_unchanged = true;
+                    for (has_changed, kind) in kinds {
+                        if has_changed {
+                            kind.add(sold);
+                            is_unchanged = false;
+                        }
                     }
-                    if changed.has_other_stops {
-                        changes.recut.add(sold);
-                    }
-                    if changed.has_other_times {
-                        changes.retimed.add(sold);
-                    } else if !changed.has_other_terms && !changed.has_other_stops {
-                        changes.renamed.add(sold);
+                    if is_unchanged {
+                        changes.unchanged.add(sold);
                     }
                 }
                 DepartureDecision::Same(_) | DepartureDecision::Left(_) => {
@@ -315,7 +321,7 @@ fn unsold_notes(switched: &SwitchedTimetable) -> Vec<String> {
     let note = |(show, run): (&ShowId, &KeptRun)| {
         let trips = run.unsold.join(", ");
         format!(
-            "{show} goes on as it was sold, so trips that may be the same are not sold on its day: {trips}"
+            "{show} goes on as it was sold, so trips that may be the same are not sold on its day: {trips}; to sell it again as one of them, import with --match {show}=ID"
         )
     };
     going_on.map(note).collect()

@@ -51,8 +51,8 @@ pub struct StoredTimetable {
 pub struct TouchedDeparture {
     /// The show, with its run.
     pub show: StoredShow,
-    /// The stretches that somebody has bought or waits for, each with the numbers of the calls
-    /// where it begins and ends.
+    /// The stretches that somebody has bought, each with the numbers of the calls where it begins
+    /// and ends.
     pub stretches: BTreeSet<(u16, u16)>,
     /// What is sold of it.
     pub sold: SoldFigures,
@@ -90,6 +90,8 @@ pub struct ChangedRun {
     pub exchange: Option<ExchangeRule>,
     /// Whether it leaves or arrives somewhere at another time than before.
     pub has_other_times: bool,
+    /// Whether it has another number, title or names of stations than before.
+    pub has_other_names: bool,
     /// Whether it calls at other stations than before, so that its stretches have other legs.
     pub has_other_stops: bool,
     /// Whether it has other fares or rules than before.

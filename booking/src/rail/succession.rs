@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use fairgate_model::counted::counted;
 use fairgate_model::ids::ShowId;
-use fairgate_model::runs::TrainRun;
 use fairgate_model::runs::recut::Recut;
+use fairgate_model::runs::{StationCall, TrainFares, TrainRun};
 use fairgate_model::shows::fate::ShowFate;
 use fairgate_model::timetables::{
     MatchOutcome, SoldDeparture, Timetable, match_departures, possible_trips,
@@ -53,6 +53,7 @@ impl Succession<'_> {
             if let MatchOutcome::Same(trip) = outcome
                 && !self.choices.has(show)
                 && let Some((_, date)) = self.earlier.trip_of_show(show)
+                && !self.is_chosen((*trip, date))
             {
                 taken.insert((*trip, date), show.clone());
             }
@@ -131,6 +132,10 @@ impl Succession<'_> {
             MatchOutcome::Same(trip) if settled => {
                 return Ok(DepartureDecision::Same(self.on_date(*trip, date)));
             }
+            MatchOutcome::Same(trip) if self.is_chosen((*trip, date)) => {
+                "the departure that it would be was named as another one (--match), so decide about this one too"
+                    .to_owned()
+            }
             MatchOutcome::Same(trip) => match self.same(departure, run, (*trip, date)) {
                 Ok(decision) => return Ok(decision),
                 Err(why) => why,
@@ -145,6 +150,12 @@ impl Succession<'_> {
         }
         let kept = KeptRun::default();
         Ok(DepartureDecision::Cancelled(GONE.to_owned(), kept))
+    }
+
+    /// Returns whether a person chose a trip for some departure.
+    fn is_chosen(&self, trip: (u32, Date)) -> bool {
+        let mut chosen = self.choices.matches.values();
+        chosen.any(|chosen| self.new.trip_of_show(chosen) == Some(trip))
     }
 
     /// Returns the trip that a person chose for a departure.
@@ -209,9 +220,10 @@ impl Succession<'_> {
         };
         check_stretches(recut, &departure.stretches, is_postponed)?;
         let changed = ChangedRun {
+            has_other_names: self.new.title(details) != document.title || has_other_names(recut),
             has_other_stops: recut.has_other_stops(),
             has_other_times: !has_same_times(recut),
-            has_other_terms: later.fares != run.fares
+            has_other_terms: has_other_fares(recut)
                 || (&refunds, &exchange) != (&document.refunds, &document.exchange),
             run: Arc::new(later),
             title: self.new.title(details),
@@ -310,7 +322,7 @@ fn check_stretches(
         };
         let (from, to) = (name(legs.start), name(legs.end));
         return Err(format!(
-            "seats are sold from {from} to {to}, and the new train takes nobody from there to there, {ADVICE}"
+            "seats are sold from {from} to {to}, and the new train does not surely have that ride, {ADVICE}"
         ));
     }
     if !recut.has_other_stops() {
@@ -319,11 +331,6 @@ fn check_stretches(
     if is_postponed {
         return Err(format!(
             "it was postponed by hand, and the new train calls at other stations, {ADVICE}"
-        ));
-    }
-    if !recut.keeps_order() {
-        return Err(format!(
-            "the new train calls at its stations in another order, {ADVICE}"
         ));
     }
     Ok(())
@@ -346,6 +353,39 @@ fn has_same_times(recut: Recut<'_>) -> bool {
         is_same(one.arrives, other.arrives) && is_same(one.departs, other.departs)
     });
     both.all(|is_same| is_same)
+}
+
+/// Returns whether the later run has another number, or other names for the stations of both.
+fn has_other_names(recut: Recut<'_>) -> bool {
+    let Recut { earlier, later } = recut;
+    let is_renamed = |call: &StationCall| {
+        let mut later = later.calls.iter();
+        let same = later.find(|later| later.station == call.station);
+        same.is_some_and(|same| same.name != call.name)
+    };
+    earlier.train != later.train || earlier.calls.iter().any(is_renamed)
+}
+
+/// Returns whether a ride that both runs have costs something else on the later one.
+fn has_other_fares(recut: Recut<'_>) -> bool {
+    let (TrainFares::Table(earlier), TrainFares::Table(later)) =
+        (&*recut.earlier.fares, &*recut.later.fares)
+    else {
+        return recut.earlier.fares != recut.later.fares;
+    };
+    let calls_at = |run: &TrainRun, station: &str| {
+        let mut calls = run.calls.iter();
+        calls.any(|call| call.station == station)
+    };
+    let both = |(_, from, to): &&(String, String, String)| {
+        let runs = [recut.earlier, recut.later];
+        let mut has_ride = runs
+            .iter()
+            .map(|run| calls_at(run, from) && calls_at(run, to));
+        has_ride.all(|has_ride| has_ride)
+    };
+    let mut rides = earlier.keys().chain(later.keys()).filter(both);
+    rides.any(|ride| earlier.get(ride) != later.get(ride))
 }
 
 fn sold_departure(departure: &TouchedDeparture) -> Option<SoldDeparture<'_>> {

@@ -26,7 +26,7 @@ pub struct SoldDeparture<'a> {
     pub show: &'a ShowId,
     /// Its stops and times.
     pub run: &'a TrainRun,
-    /// The stretches over which something is sold or waited for.
+    /// The stretches over which something is sold.
     pub stretches: &'a BTreeSet<(u16, u16)>,
 }
 

@@ -160,6 +160,7 @@ async fn touched_departures_are_taken_over_as_decided(ledger: Books) {
                 exchange: None,
                 has_other_times: true,
                 has_other_stops: false,
+                has_other_names: true,
                 has_other_terms: false,
             };
             DepartureDecision::Changed(on_date(), changed)

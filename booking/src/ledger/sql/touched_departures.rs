@@ -5,10 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fairgate_databases::SqlTransaction;
 use fairgate_model::ids::ShowId;
-use fairgate_model::runs::TrainRun;
 use fairgate_model::runs::recut::Recut;
 use fairgate_model::timetables::KeptDeparture;
-use fairgate_model::waiters::WaitlistParty;
 use jiff::Timestamp;
 use jiff::civil::Date;
 
@@ -113,11 +111,7 @@ async fn read_touched(tx: &SqlTransaction, shows: &[StoredShow]) -> Result<Vec<T
     let mut stretches = claimed_stretches(tx, &ids).await?;
     let sold = SoldShows::read(tx, &ids).await?;
     let touched = shows.iter().map(|show| {
-        let mut stretches = stretches.remove(&show.id).unwrap_or_default();
-        if let Some(run) = &show.run {
-            let parties = sold.waiting(&show.id).iter();
-            stretches.extend(parties.filter_map(|party| waited_for(run, party)));
-        }
+        let stretches = stretches.remove(&show.id).unwrap_or_default();
         TouchedDeparture {
             stretches,
             sold: sold.figures(&show.id),
@@ -126,12 +120,6 @@ async fn read_touched(tx: &SqlTransaction, shows: &[StoredShow]) -> Result<Vec<T
         }
     });
     Ok(touched.collect())
-}
-
-fn waited_for(run: &TrainRun, party: &WaitlistParty) -> Option<(u16, u16)> {
-    let stretch = party.stretch.as_ref()?;
-    let legs = run.between(&stretch.from, &stretch.to)?;
-    Some((legs.start, legs.end))
 }
 
 /// Returns the stretches over which seats are claimed, or offered to a buyer whose money came late.

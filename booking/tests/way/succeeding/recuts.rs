@@ -193,11 +193,63 @@ async fn a_train_that_got_other_stops_is_sold_refunded_and_recut_again_and_an_un
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn stops_in_another_order_are_left_to_a_person() {
+async fn stops_in_another_order_leave_a_ticket_that_passes_them() {
     let app = railway(&[calling_at(&["aa", "bb", "cc", "dd"])]).await;
-    bought_between(&app, 1, "3-1A", ("aa", "dd")).await;
-    let other_way = [calling_at(&["aa", "cc", "bb", "dd"])];
-    let undecided = replace(&app, &other_way, none()).await;
-    let undecided = undecided.expect_err("nobody knows");
-    assert!(undecided[0].why.contains("another order"), "{undecided:?}");
+    let order = bought_between(&app, 1, "3-1A", ("aa", "dd")).await;
+    succeed(&app, &[calling_at(&["aa", "cc", "bb", "dd"])], none()).await;
+    held_on_new_legs(&app, 2, "3-1A", ("cc", "bb"))
+        .await
+        .problem(409, "seats_taken");
+    assert_eq!(legs_of(&app.read(&order).await), json!([0, 1, 2]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ticket_of_a_train_that_calls_twice_at_a_station_keeps_its_call() {
+    let app = railway(&[calling_at(&["aa", "bb", "cc"])]).await;
+    let order = bought_between(&app, 1, "3-1A", ("aa", "bb")).await;
+    // The train begins an hour earlier with a loop.
+    let loop_first = Train {
+        stations: vec!["aa", "bb", "aa", "bb", "cc"],
+        ..train("t1", "RE 101", "08:00")
+    };
+    let switched = replace(&app, std::slice::from_ref(&loop_first), none()).await;
+    let switched = switched.expect("nothing to decide");
+    assert_eq!(switched.decided[0].moved.tickets, 0, "it leaves at nine");
+    let longer = until("the ticket on the longer train", async || {
+        let record = app.read(&order).await;
+        (legs_of(&record) == json!([2])).then_some(record)
+    })
+    .await;
+    assert_eq!(longer["journey"]["from"]["at"], "2027-01-11T09:00:00Z");
+    succeed(&app, &[calling_at(&["aa", "bb", "cc"])], none()).await;
+    until("the ticket on the shorter train", async || {
+        let order = app.read(&order).await;
+        (legs_of(&order) == json!([0])).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_only_waits_for_a_stretch_that_goes_does_not_stop_an_import() {
+    let app = railway(&[calling_at(&["aa", "bb", "cc"])]).await;
+    bought_between(&app, 1, "3-1A", ("aa", "bb")).await;
+    // Others hold all seats of a class, as pairs.
+    let pair = json!({ "quantity": 2, "class": "business", "from": "bb", "to": "cc" });
+    for other in 100..200 {
+        let who = app.visitor_of(EVERYDAY, other);
+        let call = post(&format!("/v1/shows/{SOLD}/holds"), &pair);
+        if app.ask(call.by(&who)).await.status == 409 {
+            break;
+        }
+    }
+    let who = app.visitor_of(EVERYDAY, 2);
+    let path = format!("/v1/shows/{SOLD}/waitlist");
+    app.ask(post(&path, &pair).by(&who)).await.is(201);
+    succeed(&app, &[calling_at(&["aa", "bb"])], none()).await;
+    until("the wait has ended", async || {
+        let wait = app.ask(get(&path).by(&who)).await;
+        let wait = (wait.status == 200).then(|| wait.is(200))?;
+        (text(&wait, "state") == "ended").then_some(())
+    })
+    .await;
 }

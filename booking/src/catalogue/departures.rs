@@ -61,6 +61,8 @@ pub(super) struct DepartureCache {
     untouched_shows: Mutex<TimetableShows>,
     /// The departures that have a row in the ledger.
     touched: Mutex<TouchedDepartures>,
+    /// Departures whose stops have changed since this node read them before.
+    recut: Mutex<Vec<ShowId>>,
     /// What is on sale, by room, as of the last lookup.
     pub(super) on_sale: Mutex<HashMap<String, Arc<RoomDepartures>>>,
 }
@@ -183,6 +185,9 @@ impl Catalogue {
         let newest = touched.shows.entry(show.id.clone());
         let newest = newest.or_insert_with(|| (number, Arc::clone(&show)));
         if newest.0 < number {
+            if newest.1.plan.version < show.plan.version {
+                departures.recut.lock().push(show.id.clone());
+            }
             *newest = (number, show);
         }
         Ok(Arc::clone(&newest.1))
@@ -203,6 +208,24 @@ impl Catalogue {
             let mut touched = self.shared.departures.touched.lock();
             touched.last_read = touched.last_read.max(last_read);
         }
+    }
+
+    /// Returns some departures whose stops have changed since this node read them before, and
+    /// forgets them. Their seats in the store still have the earlier legs.
+    #[must_use]
+    pub fn take_recut(&self, most: usize) -> Vec<Arc<Show>> {
+        let mut recut = self.shared.departures.recut.lock();
+        let first = recut.len().saturating_sub(most);
+        let ids = recut.split_off(first);
+        drop(recut);
+        ids.iter()
+            .filter_map(|id| self.touched_departure(id))
+            .collect()
+    }
+
+    /// Remembers a departure that [`Self::take_recut`] returned, to return it again.
+    pub fn put_back_recut(&self, show: &Show) {
+        self.shared.departures.recut.lock().push(show.id.clone());
     }
 
     /// Loads the plans of the timetable's carriages, so that a show can be made without waiting.

@@ -10,6 +10,7 @@ use fairgate_model::findings::{ReconcilerSnapshot, ShowFacts, findings};
 use fairgate_model::grid::CellState;
 use fairgate_model::holds::cells_of;
 use fairgate_model::ids::ShowId;
+use fairgate_model::shows::{Show, plan_version_of};
 
 use super::Reconciler;
 use crate::inventory::seats::SeatInventory;
@@ -134,11 +135,12 @@ impl Reconciler {
         let view = seats.store.glance(id).await;
         let after = self.ledger.claimed(id).await?;
         let grid = show.grid();
-        // A picture from before the train got other stops is about to be replaced.
-        let has_cells = |states: &[CellState]| states.len() == grid.cell_count() as usize;
-        let Some(mut view) = view.filter(|view| has_cells(&view.states)) else {
+        let Some(mut view) = view else {
             return Ok(None);
         };
+        if !self.has_present_legs(seats, &show).await? {
+            return Ok(None);
+        }
         let before: HashSet<_> = before.into_iter().collect();
         let (unchanged, changed): (Vec<_>, Vec<_>) =
             after.into_iter().partition(|claim| before.contains(claim));
@@ -162,6 +164,22 @@ impl Reconciler {
             states: view.states,
             read_ms,
         }))
+    }
+
+    /// Returns whether this node, the store and the ledger know the same stops of a train. They do
+    /// not for a moment after its stops have changed, and then legs cannot be compared.
+    async fn has_present_legs(
+        &self,
+        seats: &SeatInventory,
+        show: &Show,
+    ) -> Result<bool, LedgerError> {
+        if show.run.is_none() {
+            return Ok(true);
+        }
+        let known = show.plan.version;
+        let in_store = seats.store.edition(&show.id).await;
+        let is_same = matches!(in_store, Ok(Some(edition)) if plan_version_of(edition) == known);
+        Ok(is_same && self.ledger.pinned_plan(&show.id).await? == Some(known))
     }
 
     async fn undelivered_rows(&self, id: &ShowId) -> Result<Vec<SeatOutboxRow>, LedgerError> {

@@ -15,11 +15,13 @@ type Row = HashMap<String, String>;
 /// the first and reaches the last.
 type Departure = (String, String, String, u32, u32);
 
-/// A trip: its id and its calls, each with a station and the minutes of arrival and departure,
-/// counted from the beginning of its first day.
+/// A trip of a file.
 struct TripInFile {
     id: String,
+    /// Whether it begins on a date.
     runs: Box<dyn Fn(Date) -> bool>,
+    /// Its calls, each with a station and the minutes of arrival and departure, counted from the
+    /// beginning of the day on which the trip begins.
     calls: Vec<(String, Option<u32>, Option<u32>)>,
 }
 
@@ -105,16 +107,16 @@ fn departures_in_search(
     found
 }
 
-fn compare(
-    name: &str,
-    timetable: &Timetable,
-    stations: &BTreeMap<String, u32>,
-    trips: &[TripInFile],
-    days: &[&str],
-) {
+fn compare(name: &str, timetable: &Timetable, trips: &[TripInFile], days: &[&str]) {
+    let calls = trips.iter().flat_map(|trip| &trip.calls);
+    let used: BTreeSet<&String> = calls.map(|call| &call.0).collect();
+    let stations = used.into_iter();
+    let stations = stations
+        .map(|name| (name.clone(), station(timetable, name)))
+        .collect();
     for date in days {
         let expected = departures_in_file(trips, day(date));
-        let found = departures_in_search(timetable, stations, day(date));
+        let found = departures_in_search(timetable, &stations, day(date));
         let wrong: Vec<_> = expected.symmetric_difference(&found).take(5).collect();
         assert!(!expected.is_empty(), "nothing runs on {date}");
         assert!(wrong.is_empty(), "{name} on {date}: {wrong:#?}");
@@ -181,16 +183,8 @@ fn every_departure_of_caltrain_is_found_as_its_files_say() {
         }
     });
     let trips: Vec<TripInFile> = trips.collect();
-    let used: BTreeSet<String> = trips
-        .iter()
-        .flat_map(|trip| trip.calls.iter().map(|call| call.0.clone()))
-        .collect();
-    let stations = used
-        .into_iter()
-        .map(|code| (code.clone(), station(&timetable, &code)))
-        .collect();
     let days = ["2023-06-25", "2023-06-26", "2023-07-01", "2024-02-19"];
-    compare("Caltrain", &timetable, &stations, &trips, &days);
+    compare("Caltrain", &timetable, &trips, &days);
 }
 
 #[test]
@@ -235,19 +229,5 @@ fn every_departure_of_chinas_fast_trains_is_found_as_its_files_say() {
         }
     });
     let trips: Vec<TripInFile> = trips.collect();
-    let used: BTreeSet<String> = trips
-        .iter()
-        .flat_map(|trip| trip.calls.iter().map(|call| call.0.clone()))
-        .collect();
-    let stations = used
-        .into_iter()
-        .map(|name| (name.clone(), station(&timetable, &name)))
-        .collect();
-    compare(
-        "China's fast trains",
-        &timetable,
-        &stations,
-        &trips,
-        &["2016-02-07"],
-    );
+    compare("China's fast trains", &timetable, &trips, &["2016-02-07"]);
 }

@@ -96,8 +96,9 @@ impl SqlTransaction {
         self.query(&sql, &values).await.map(drop)
     }
 
-    /// Waits for the lock of each word, in the order of the words. Takes all these locks in one
-    /// statement, and holds them until the transaction ends.
+    /// Waits for the lock of each word. Takes all these locks in one statement, in the order of the
+    /// words' bytes, so that two transactions that take several never wait for each other. Holds
+    /// them until the transaction ends.
     ///
     /// # Errors
     /// As [`SqlTransaction::query`].
@@ -105,6 +106,8 @@ impl SqlTransaction {
         if self.dialect() == SqlDialect::Sqlite || words.is_empty() {
             return Ok(());
         }
+        let mut words = words.to_vec();
+        words.sort_unstable();
         let sql =
             "SELECT pg_advisory_xact_lock($1, hashtext(word)), 1 FROM unnest($2::text[]) AS word";
         self.query(sql, &[&kind, &words]).await.map(drop)

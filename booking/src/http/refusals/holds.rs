@@ -73,7 +73,7 @@ fn without_values(refusal: &HoldRefusal) -> Problem {
         ),
         HoldRefusal::PlanChanged => (
             ProblemCode::PlanChanged,
-            "The plan changed while you were choosing. Nothing was held or charged. Load the seat map again and choose anew.",
+            "The plan changed while you were choosing, or the train got other stops. Nothing was held or charged. Load the seat map again and choose anew.",
         ),
         HoldRefusal::TermsChanged => (
             ProblemCode::TermsChanged,

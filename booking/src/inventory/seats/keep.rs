@@ -1,5 +1,5 @@
 //! Keeps the seats correct while no request asks for them. Two workers reopen the shows that the
-//! store lost, and compare the store's cursors with the ledger.
+//! store lost and the trains that got other stops, and compare the store's cursors with the ledger.
 
 use std::time::Duration;
 
@@ -12,6 +12,8 @@ use fairgate_base::log_failed_try;
 
 /// How often the store is asked which shows it lost.
 const ASK_LOST_EVERY: Duration = Duration::from_millis(200);
+/// How many trains with other stops are opened at the same time.
+const REOPENED_AT_ONCE: usize = 16;
 /// How often cursors are compared. This is often enough that `/readyz` reports within two seconds
 /// that the ledger went back to an older state.
 const COMPARE_EVERY: Duration = Duration::from_secs(1);
@@ -22,6 +24,7 @@ pub async fn reopen_lost_forever(seats: SeatInventory, catalogue: Catalogue) {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
+        reopen_recut(&seats, &catalogue).await;
         let mut mending = JoinSet::new();
         for id in seats.store.lost().await {
             let (seats, Some(show)) = (seats.clone(), catalogue.show(&id)) else {
@@ -45,6 +48,23 @@ pub async fn reopen_lost_forever(seats: SeatInventory, catalogue: Catalogue) {
                 shows = mended,
                 "the store lost the seats of shows; they are read from the ledger again"
             );
+        }
+    }
+}
+
+/// Opens trains again that have got other stops. Nobody need ask for a seat first: until they are
+/// open again, searches count their free seats by the earlier stops.
+async fn reopen_recut(seats: &SeatInventory, catalogue: &Catalogue) {
+    let mut opening = JoinSet::new();
+    for show in catalogue.take_recut(REOPENED_AT_ONCE) {
+        let seats = seats.clone();
+        opening.spawn(async move { (seats.ensure_open(&show).await, show) });
+    }
+    while let Some(done) = opening.join_next().await {
+        if let Ok((Err(error), show)) = done {
+            let id = &show.id;
+            log_failed_try!(error, %id, "a train with other stops could not be opened again; trying again");
+            catalogue.put_back_recut(&show);
         }
     }
 }

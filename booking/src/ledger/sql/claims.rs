@@ -1,6 +1,7 @@
 //! Transaction 1 ("The order of writes" in the README): checks that an order may claim its cells,
 //! and claims them.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use fairgate_databases::{NamedLock, SqlRow, SqlTransaction, ToSqlValue};
@@ -15,7 +16,7 @@ use jiff::Timestamp;
 
 use super::rows::{
     Result, ShowClaimState, check_item_prices, corrupt, count, find_order, from_json,
-    given_up_error, items_text, may_claim, parsed, run_of, small, text,
+    given_up_error, items_text, lock_order, may_claim, parsed, run_of, small, text,
 };
 use super::{exchange_rows, lock, order_history};
 use crate::ledger::{ClaimBasis, SeatClaimRefused};
@@ -90,6 +91,30 @@ pub(super) async fn lock_for_claim(tx: &SqlTransaction, order: &Order) -> Result
         NamedLock::alone(lock::ORDER, order.id.as_str()),
     ])
     .await
+}
+
+/// Locks the shows of an order and of its successor, as a claim does, and then the order's row. A
+/// change of a show locks the show first and the rows of its orders afterwards. In the other order,
+/// the two transactions might wait for each other. Returns `None` if there is no such order.
+pub(super) async fn lock_shows_and_order(
+    tx: &SqlTransaction,
+    id: &OrderId,
+    successor: Option<&ShowId>,
+) -> Result<Option<Order>> {
+    if tx.is_postgres() {
+        let sql = "SELECT show FROM orders WHERE order_id = $1";
+        let Some(row) = tx.first(sql, &[&id.as_str()]).await? else {
+            return Ok(None);
+        };
+        let shows = [Some(text(&row, 0)?), successor.map(ShowId::as_str)];
+        let shows: BTreeSet<&str> = shows.into_iter().flatten().collect();
+        let locks = shows.into_iter();
+        let locks: Vec<NamedLock<'_>> = locks
+            .map(|show| NamedLock::shared(lock::PLAN, show))
+            .collect();
+        tx.lock(&locks).await?;
+    }
+    lock_order(tx, id.as_str()).await
 }
 
 /// The columns that [`show_claim_state`] reads, for show $1, visitor $2 and the terms $3.

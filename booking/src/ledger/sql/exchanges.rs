@@ -70,7 +70,8 @@ async fn begin_exchange(
     basis: ClaimBasis,
     now_ms: i64,
 ) -> std::result::Result<Option<Order>, ExchangeRefused> {
-    let Some(old) = lock_order(tx, of.as_str()).await? else {
+    let into = Some(&exchange.successor.show);
+    let Some(old) = claims::lock_shows_and_order(tx, of, into).await? else {
         return Ok(None);
     };
     let Exchange {

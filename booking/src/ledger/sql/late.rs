@@ -9,10 +9,10 @@ use fairgate_model::orders::{Order, OrderItem};
 
 use super::Ledger;
 use super::card_limit::over_card_limit;
-use super::claims::{check_existing, insert_claims, lock_for_claim};
+use super::claims::{check_existing, insert_claims, lock_for_claim, lock_shows_and_order};
 use super::lent_work::LentWork;
 use super::order_changes::apply_to_order;
-use super::rows::{Result, corrupt, items_text, lock_order, parsed, text};
+use super::rows::{Result, corrupt, items_text, parsed, text};
 use crate::ledger::{ClaimBasis, LateMoneyOutcome, OrderChangeOutcome, SeatClaimRefused};
 
 /// Money that came after its order had expired.
@@ -77,7 +77,7 @@ async fn settle_late_money(
     basis: Option<ClaimBasis>,
     now_ms: i64,
 ) -> std::result::Result<Option<OrderChangeOutcome>, SeatClaimRefused> {
-    let Some(order) = lock_order(tx, id.as_str()).await? else {
+    let Some(order) = lock_shows_and_order(tx, id, None).await? else {
         return Ok(None);
     };
     let sql = "SELECT 1 FROM late_money WHERE order_id = $1 AND outcome IS NULL";

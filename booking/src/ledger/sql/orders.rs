@@ -41,6 +41,15 @@ impl Ledger {
             .await
     }
 
+    /// Returns the plan version that a show pins.
+    pub async fn pinned_plan(&self, show: &ShowId) -> Result<Option<u32>> {
+        self.installation
+            .read(show.clone(), |tx, show| {
+                Box::pin(outbox::pinned_plan(tx, show))
+            })
+            .await
+    }
+
     /// Waits for claims that are being written, and returns the show's picture, with which the
     /// store opens the show. If the store has lost its data, `lost` is the incarnation that has
     /// begun since then. Later claims that rest on locks of an earlier incarnation are then

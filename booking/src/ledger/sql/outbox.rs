@@ -116,13 +116,19 @@ pub(super) async fn cursor(tx: &SqlTransaction, show: &ShowId) -> Result<u64> {
     count(&tx.query_one(sql, &[&show.as_str()]).await?, 0)
 }
 
+/// Returns the plan version that a show pins.
+pub(super) async fn pinned_plan(tx: &SqlTransaction, show: &ShowId) -> Result<Option<u32>> {
+    let sql = "SELECT plan_version FROM shows WHERE show = $1";
+    let row = tx.first(sql, &[&show.as_str()]).await?;
+    row.map(|row| rows::small(&row, 0)).transpose()
+}
+
 /// Refuses to go on if a train pins another plan version than the caller knows. The train has got
 /// other stops then, and the caller would take the ledger's legs for those of the earlier stops.
 pub(super) async fn require_plan(tx: &SqlTransaction, show: &ShowId, known: u32) -> Result<()> {
-    let sql = "SELECT plan_version FROM shows WHERE show = $1 AND run IS NOT NULL";
-    let row = tx.first(sql, &[&show.as_str()]).await?;
-    let pinned = row.map(|row| rows::small::<u32>(&row, 0)).transpose()?;
-    if pinned.is_some_and(|pinned| pinned != known) {
+    let sql = "SELECT 1 FROM shows WHERE show = $1 AND run IS NOT NULL AND plan_version <> $2";
+    let has_other = tx.first(sql, &[&show.as_str(), &known]).await?;
+    if has_other.is_some() {
         let why = "the train has just got other stops. Nothing was changed; try again in a second";
         return Err(LedgerError::Unavailable(why.to_owned()));
     }

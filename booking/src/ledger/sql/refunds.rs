@@ -20,7 +20,7 @@ use super::rows::{
     self, PAYMENT_COLUMNS, REFUND_COLUMNS, Result, corrupt, items_text, lock_order, parsed,
     read_refund, small, text,
 };
-use super::{Ledger, fates, lock, terms, tickets};
+use super::{Ledger, claims, fates, lock, terms, tickets};
 use crate::ledger::{EFFECT_LENT_MS, NewFate, OrderChangeOutcome, RefundFigures, RefundRefused};
 
 /// Refunds: taking tickets back, and paying their money back to the buyers. Also the shows that are
@@ -173,7 +173,7 @@ async fn take_back(
     which: &TicketSelection,
     now_ms: i64,
 ) -> std::result::Result<Option<OrderChangeOutcome>, RefundRefused> {
-    let Some(mut order) = lock_order(tx, id.as_str()).await? else {
+    let Some(mut order) = claims::lock_shows_and_order(tx, id, None).await? else {
         return Ok(None);
     };
     if let Some(successor) = successor_being_paid(tx, id).await? {

@@ -262,3 +262,39 @@ async fn at_two_nodes_that_sell_meanwhile_each_ticket_stays_with_its_train() {
     let meanwhile = play_all(CHAINS_AT_NODES, "two nodes", at_nodes).await;
     assert!(meanwhile > 0, "nothing was sold during the imports");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_that_gives_trains_other_stops_and_refunds_at_the_same_time_never_wait_for_each_other()
+ {
+    if servers::must_skip("refunds during an import at two nodes") {
+        return;
+    }
+    let redis = servers::RedisServers::single().await.expect("Redis starts");
+    let mut chain = Chain::begin(1, App::nodes(2, &redis.url()).await).await;
+    while chain.tickets.len() < 30 {
+        chain.sell().await;
+    }
+    for running in &mut chain.trains.all {
+        running_trains::toggle_stop(&mut running.train, 1, "dd");
+    }
+    let nodes = Arc::clone(&chain.nodes);
+    let orders: Vec<Value> = chain
+        .tickets
+        .iter()
+        .map(|ticket| ticket.order.clone())
+        .collect();
+    let refunds = orders
+        .iter()
+        .zip(nodes.iter().cycle())
+        .map(async |(order, node)| {
+            let path = format!("/v1/orders/{}/refund", text(order, "order"));
+            let call = post(&path, &json!({})).by(&text(order, "order_key"));
+            node.ask(call).await.status
+        });
+    let (_, answers) = tokio::join!(chain.import(), join_all(refunds));
+    assert!(answers.iter().all(|status| *status == 200), "{answers:?}");
+    chain.until_all_sell().await;
+    let sql = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
+    let met = nodes[0].database().query(sql).await.expect("it answers");
+    assert_eq!(met.trim(), "0", "deadlocks");
+}

@@ -110,7 +110,7 @@ impl RunningTrains {
 }
 
 /// Takes a stop out of a train, or puts it in as the stop of this number.
-fn toggle_stop(train: &mut Train, nth: usize, station: &'static str) {
+pub(super) fn toggle_stop(train: &mut Train, nth: usize, station: &'static str) {
     let before = train.stations.len();
     train.stations.retain(|known| *known != station);
     if train.stations.len() == before {

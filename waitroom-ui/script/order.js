@@ -3,7 +3,7 @@
 
 import { $, announce, call, data, make, put, raw, ready, show, showProblem, t, useVenueZone, when, whereLine } from "./core.js";
 import { Countdown } from "./countdown.js";
-import { journeyTimes, journeyWords } from "./journey.js";
+import { journeyWords } from "./journey.js";
 import { keepOrder, keepTicket, keptOrder, orderKey } from "./keys.js";
 import { money } from "./money.js";
 import { exchangeAsk, findTrains, renderExchange } from "./order-exchange.js";
@@ -143,7 +143,7 @@ function renderSeats() {
   else if (title) put("show-title", [title, whereLine(order.venue_name, order), order.starts_at && when(order.starts_at)].filter(Boolean).join(" · "));
   const sold = order.journey_as_sold;
   show($("moved"), Boolean(sold));
-  if (sold) put("moved", t("order.refund.moved", { sold: journeyTimes(sold) }));
+  if (sold) put("moved", t("common.train_changed", { sold: journeyWords(sold) }));
   put("total", money(order.total));
   $("seats").replaceChildren(...(order.seats ?? []).map(seatRow));
   renderOpensWhere();

@@ -212,7 +212,7 @@ export class HeldBar {
   }
 
   refused(problem) {
-    if (problem.code === "hold_expired") this.lapsed();
+    if (problem.code === "hold_expired") this.endedElsewhere();
     else this.on.refused(problem);
   }
 

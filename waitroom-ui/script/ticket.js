@@ -2,7 +2,7 @@
 // screen and for paper. A ticket that was opened once also opens without a connection.
 
 import { $, call, data, make, put, ready, show, showProblem, t, useVenueZone, when } from "./core.js";
-import { journeyTimes } from "./journey.js";
+import { journeyTimes, journeyWords } from "./journey.js";
 import { orderKey, orderOfTicket } from "./keys.js";
 import { money } from "./money.js";
 import { drawingOf, ticketSvg } from "./svg.js";
@@ -30,6 +30,9 @@ async function start() {
   document.title = `${title} · ${document.title}`;
   if (ticket.journey) put("starts", journeyTimes(ticket.journey));
   else if (ticket.starts_at) $("starts").replaceChildren(make("time", { datetime: ticket.starts_at, text: when(ticket.starts_at) }));
+  const sold = ticket.journey_as_sold;
+  show($("moved"), Boolean(sold));
+  if (sold) put("moved", t("common.train_changed", { sold: journeyWords(sold) }));
   put("seat", ticket.seat);
   fillTile("name", ticket.name ?? ticket.buyer);
   // A train's venue is its kind of carriages, which does not help to find the train.

@@ -122,6 +122,12 @@ withBar("a hold that another tab gives back ends at once", ({ told }) => {
   assert.equal(elements.get("problem").dataset.code, "hold_released");
 });
 
+withBar("a hold that ended at the server before its time does not count as run out", ({ bar, told }) => {
+  bar.refused({ code: "hold_expired", status: 410 });
+  assert.equal(told.ended, true);
+  assert.equal(elements.get("problem").dataset.code, "hold_released");
+});
+
 withBar("a hold that another tab orders is told with a link, and no longer as a basket", ({ told }) => {
   elements.get("problem").dataset.code = "held_elsewhere";
   localStorage.setItem("fairgate.ordered.hold_1", '"order_1"');

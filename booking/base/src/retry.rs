@@ -5,14 +5,18 @@ use fairgate_databases::LedgerError;
 
 /// An error of background work.
 pub trait BackgroundError: std::fmt::Display {
-    /// Returns whether the error means that a server did not answer. Every other error is logged as
-    /// a warning each time.
-    fn is_outage(&self) -> bool;
+    /// Returns whether the same try will probably succeed a little later, because a server did not
+    /// answer or this process has not yet read a change. Every other error is logged as a warning
+    /// each time.
+    fn is_temporary(&self) -> bool;
 }
 
 impl BackgroundError for LedgerError {
-    fn is_outage(&self) -> bool {
-        matches!(self, Self::Unavailable(_) | Self::Unknown(_))
+    fn is_temporary(&self) -> bool {
+        matches!(
+            self,
+            Self::Unavailable(_) | Self::Overtaken(_) | Self::Unknown(_)
+        )
     }
 }
 
@@ -22,7 +26,7 @@ impl BackgroundError for LedgerError {
 macro_rules! log_failed_try {
     ($error:expr, $($rest:tt)+) => {{
         use $crate::retry::BackgroundError as _;
-        if $error.is_outage() {
+        if $error.is_temporary() {
             ::tracing::debug!(error = %$error, $($rest)+)
         } else {
             ::tracing::warn!(error = %$error, $($rest)+)

@@ -14,6 +14,10 @@ pub enum LedgerError {
     /// was written.
     #[error("the ledger is not available: {0}")]
     Unavailable(String),
+    /// Somebody has just changed what the transaction rests on, and this process has not read the
+    /// change yet. Nothing of the transaction was written. The text says what was changed.
+    #[error("{0}")]
+    Overtaken(String),
     /// It is not known whether the transaction was written. It was written whole or not at all. The
     /// connection was lost at the commit and the database could not tell afterwards, or no answer
     /// came in time, or the transaction's task panicked. A caller finds out by sending the same

@@ -154,8 +154,7 @@ impl Catalogue {
             Some(&departure.run) == show.run.as_ref() && departure.document == show.document
         };
         let departure = departure.filter(is_same).ok_or_else(|| {
-            let why = "the timetable has changed. Nothing was changed; search again";
-            LedgerError::Unavailable(why.to_owned())
+            LedgerError::Overtaken("A new timetable has just been imported".to_owned())
         })?;
         let stored = StoredShow {
             id: show.id.clone(),

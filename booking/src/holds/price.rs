@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use fairgate_databases::LedgerError;
 use fairgate_model::holds::{HeldSeat, Hold};
 use fairgate_model::orders::OrderItem;
 use fairgate_model::orders::item::order_item_for_seat;
@@ -33,12 +34,20 @@ impl HoldDesk {
     /// Returns the terms that a hold names, and the hold's seats with their prices.
     ///
     /// # Errors
-    /// Returns an error if the ledger does not answer, or if the terms have no price for a seat.
+    /// Returns an error if the ledger does not answer, or if the terms have no price for a seat. On
+    /// a train, also if the hold counts other stops than the show.
     pub async fn price(
         &self,
         show: &Show,
         hold: &Hold,
     ) -> Result<(Arc<SaleTerms>, Vec<OrderItem>), HoldRefusal> {
+        if show.run.is_some() && hold.plan_version > show.plan.version {
+            let change = "The train has just got other stops".to_owned();
+            return Err(LedgerError::Overtaken(change).into());
+        }
+        if show.run.is_some() && hold.plan_version < show.plan.version {
+            return Err(HoldRefusal::PlanChanged);
+        }
         let terms = self.catalogue.terms(show, hold.terms).await?;
         let items = priced(show, &terms, &hold.items)?;
         Ok((terms, items))

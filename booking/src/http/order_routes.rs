@@ -17,7 +17,7 @@ use super::answers::IdempotencyAnswers;
 use super::holds::MoneyView;
 use super::order_views::{
     OrderSeat, OrderView, PaymentView, RefundView, ReplacementOfferView, SuccessorView, TicketLink,
-    exchange_offer, journey_as_sold, refund_offer, refund_view,
+    exchange_offer, refund_offer, refund_view,
 };
 use super::visitor::CallerVerifier;
 use crate::orders::checkout::OrderDesk;
@@ -114,7 +114,7 @@ impl OrderRoutes {
         Ok(OrderView {
             journey_as_sold: terms
                 .zip(journey)
-                .and_then(|(terms, ride)| journey_as_sold(terms, ride)),
+                .and_then(|(terms, ride)| JourneySummary::as_sold(terms, ride)),
             journey: journey.and_then(|(run, legs)| JourneySummary::from_leg_range(run, legs)),
             title: show.as_ref().map(|show| show.document.title.clone()),
             starts_at: show.as_ref().map(|show| starts_at(show)),

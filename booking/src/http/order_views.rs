@@ -1,8 +1,6 @@
 //! The views of an order over HTTP: the order, its payment, the exchange and refund that its owner
 //! may make now, and the exchange and refunds that were made.
 
-use std::ops::Range;
-
 use fairgate_base::clock::rfc3339;
 use fairgate_model::ids::{OrderId, PaymentId, RefundId, TicketId};
 use fairgate_model::money::Currency;
@@ -14,7 +12,6 @@ use fairgate_model::orders::refund::{
 use fairgate_model::orders::terms::OrderTerms;
 use fairgate_model::orders::{Order, OrderHistoryEntry, OrderState, Ticket};
 use fairgate_model::payments::PaymentState;
-use fairgate_model::runs::TrainRun;
 use serde::Serialize;
 
 use super::holds::MoneyView;
@@ -52,7 +49,8 @@ pub struct OrderView {
     pub(super) reason: String,
     /// Rail: the stretch of the train. Null for other shows.
     pub(super) journey: Option<JourneySummary>,
-    /// Rail: the same stretch with the times that it was sold with. Null if they are the same.
+    /// Rail: the stretch as it was sold, if the train has another number, other times or other
+    /// names of stations there now. Null otherwise.
     pub(super) journey_as_sold: Option<JourneySummary>,
     pub(super) seats: Vec<OrderSeat>,
     pub(super) total: MoneyView,
@@ -182,20 +180,6 @@ pub struct RefundView {
     state: RefundState,
     /// When the whole amount had been refunded. Null until then.
     done_at: Option<String>,
-}
-
-/// Returns an order's journey with the times that it was sold with, if the train has other times
-/// there now. The legs are those of the present run.
-#[must_use]
-pub fn journey_as_sold(
-    terms: &OrderTerms,
-    (run, legs): (&TrainRun, &Range<u16>),
-) -> Option<JourneySummary> {
-    let (sold, sold_legs) = terms.original.own_stretch(run, legs)?;
-    let sold = JourneySummary::from_leg_range(sold, &sold_legs)?;
-    let now = JourneySummary::from_leg_range(run, legs)?;
-    let times = |journey: &JourneySummary| (journey.from.at, journey.to.at);
-    (times(&sold) != times(&now)).then_some(sold)
 }
 
 /// Returns the exchange that an order's owner may make now, or `None` if the seats may not be

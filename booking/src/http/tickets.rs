@@ -56,6 +56,9 @@ pub struct TicketView {
     legs: Vec<u16>,
     /// Rail: the stretch for which the ticket is valid. Null for other shows.
     journey: Option<JourneySummary>,
+    /// The journey as it was sold, if the train has another number, other times or other names of
+    /// stations there now. Null otherwise.
+    journey_as_sold: Option<JourneySummary>,
     /// Rail: the name of the traveller. Null for other shows.
     name: Option<String>,
     /// The name of the buyer.
@@ -238,6 +241,7 @@ fn ticket_view(printed: PrintedTicket) -> TicketView {
         venue,
         place,
         journey,
+        journey_as_sold,
         terms: _,
         test,
         signed,
@@ -254,6 +258,7 @@ fn ticket_view(printed: PrintedTicket) -> TicketView {
         seat: ticket.label,
         legs: ticket.legs,
         journey,
+        journey_as_sold,
         name: ticket.name,
         buyer: ticket.buyer,
         category: ticket.category,

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use fairgate_model::orders::terms::OrderTerms;
 use fairgate_model::runs::{StationCall, TrainRun};
 use jiff::Timestamp;
 use serde::Serialize;
@@ -63,8 +64,21 @@ impl JourneySummary {
     /// Makes the journey over the legs that a ticket is valid for.
     #[must_use]
     pub fn from_legs(run: &TrainRun, legs: &[u16]) -> Option<Self> {
-        let (first, last) = (legs.first()?, legs.last()?);
-        Self::from_leg_range(run, &(*first..last.checked_add(1)?))
+        Self::from_leg_range(run, &range_of_legs(legs)?)
+    }
+
+    /// Returns a journey as it was sold, if the train has another number, other times or other
+    /// names of stations there now. The legs are those of the present run.
+    #[must_use]
+    pub fn as_sold(terms: &OrderTerms, (run, legs): (&TrainRun, &Range<u16>)) -> Option<Self> {
+        let (sold, sold_legs) = terms.original.own_stretch(run, legs)?;
+        let sold = Self::from_leg_range(sold, &sold_legs)?;
+        let now = Self::from_leg_range(run, legs)?;
+        let told = |journey: &Self| {
+            let ends = [&journey.from, &journey.to].map(|end| (end.name.clone(), end.at));
+            (journey.train.clone(), ends)
+        };
+        (told(&sold) != told(&now)).then_some(sold)
     }
 
     /// Returns the journey as a title for people: "G1 Beijing South – Shanghai".
@@ -72,4 +86,12 @@ impl JourneySummary {
     pub fn title(&self) -> String {
         format!("{} {} – {}", self.train, self.from.name, self.to.name)
     }
+}
+
+/// Returns the range of the legs that a ticket is valid for. A ticket has them in order and without
+/// gaps.
+#[must_use]
+pub fn range_of_legs(legs: &[u16]) -> Option<Range<u16>> {
+    let (first, last) = (legs.first()?, legs.last()?);
+    Some(*first..last.checked_add(1)?)
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use fairgate_model::ids::{ShowId, TicketId};
 use fairgate_model::orders::Ticket;
 use fairgate_model::payments::kind::ProviderKind;
+use fairgate_model::shows::Show;
 use fairgate_model::venues::VenueLocation;
 use fairgate_pass::{Keyring, TicketClaims};
 use sha2::{Digest, Sha256};
@@ -15,7 +16,7 @@ use sha2::{Digest, Sha256};
 use crate::catalogue::Catalogue;
 use crate::ledger::{Ledger, LedgerError, TicketScanOutcome};
 use crate::payments::PaymentProvider;
-use crate::rail::journey::JourneySummary;
+use crate::rail::journey::{JourneySummary, range_of_legs};
 
 /// Reads, signs and scans tickets.
 #[derive(Clone)]
@@ -62,6 +63,8 @@ pub struct PrintedTicket {
     pub place: VenueLocation,
     /// Rail: the stretch that the ticket is valid for.
     pub journey: Option<JourneySummary>,
+    /// The stretch as it was sold, if the train has changed there since.
+    pub journey_as_sold: Option<JourneySummary>,
     /// The number of the show's present terms, which include its beginning.
     pub terms: u32,
     /// Whether no real money was paid for the ticket.
@@ -142,9 +145,11 @@ impl TicketDesk {
         if let Some(journey) = &journey {
             place.time_zone.clone_from(&journey.from.time_zone);
         }
+        let journey_as_sold = self.journey_as_sold(&ticket, &show).await?;
         Ok(PrintedTicket {
             title: whole_title,
             journey,
+            journey_as_sold,
             starts_at,
             venue: show.document.venue.to_string(),
             place,
@@ -154,6 +159,23 @@ impl TicketDesk {
             signed,
             code,
         })
+    }
+
+    /// Returns the journey of a ticket as it was sold, if its train has changed since.
+    async fn journey_as_sold(
+        &self,
+        ticket: &Ticket,
+        show: &Show,
+    ) -> Result<Option<JourneySummary>, LedgerError> {
+        let run = show.run_of_plan(ticket.plan_version);
+        let Some((run, legs)) = run.zip(range_of_legs(&ticket.legs)) else {
+            return Ok(None);
+        };
+        let Some(record) = self.ledger.order(&ticket.order).await? else {
+            return Ok(None);
+        };
+        let terms = self.catalogue.order_terms(show, record.order.terms);
+        Ok(JourneySummary::as_sold(&terms.await?, (run, &legs)))
     }
 
     /// Returns when the show of a ticket got its present terms, in milliseconds since the epoch.

@@ -82,10 +82,10 @@ pub enum CoverageFailure {
 }
 
 impl BackgroundError for CoverageFailure {
-    fn is_outage(&self) -> bool {
+    fn is_temporary(&self) -> bool {
         match self {
-            Self::Ledger(failure) => failure.is_outage(),
-            Self::Booking(failure) => failure.is_outage(),
+            Self::Ledger(failure) => failure.is_temporary(),
+            Self::Booking(failure) => failure.is_temporary(),
         }
     }
 }

@@ -55,9 +55,9 @@ pub enum StoreFailure {
 }
 
 impl BackgroundError for StoreFailure {
-    fn is_outage(&self) -> bool {
+    fn is_temporary(&self) -> bool {
         match self {
-            Self::Ledger(failure) => failure.is_outage(),
+            Self::Ledger(failure) => failure.is_temporary(),
             Self::Unreachable(_) | Self::NotReady(_) => true,
         }
     }

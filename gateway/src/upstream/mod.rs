@@ -92,9 +92,9 @@ pub enum BookingFailure {
 }
 
 impl BackgroundError for BookingFailure {
-    fn is_outage(&self) -> bool {
+    fn is_temporary(&self) -> bool {
         match self {
-            Self::Ledger(error) => error.is_outage(),
+            Self::Ledger(error) => error.is_temporary(),
             Self::Unreachable | Self::Unanswered => true,
             // Booking answers with this status while its own ledger is away.
             Self::Refused { status } => *status == StatusCode::SERVICE_UNAVAILABLE,

@@ -155,6 +155,16 @@ impl From<fairgate_databases::LedgerError> for Problem {
                 )
                 .retry_after(2)
             }
+            fairgate_databases::LedgerError::Overtaken(change) => {
+                tracing::debug!(
+                    change,
+                    "a request was refused, because of a change that this process reads within a second"
+                );
+                let detail = format!(
+                    "{change}. Nothing was changed by your request. Try again in a second."
+                );
+                Self::new(ProblemCode::SeatsNotReady, detail).retry_after(1)
+            }
             _ => Self::ledger_unavailable(&error),
         }
     }
@@ -172,6 +182,22 @@ mod tests {
             (&status.into(), &code.into(), &title.into())
         );
         assert_eq!(sent["type"], format!("urn:fairgate:problem:{code}"));
+    }
+
+    #[test]
+    fn a_call_that_meets_a_change_is_told_of_the_change_and_not_of_an_outage() {
+        let change = "The train has just got other stops".to_owned();
+        let problem = Problem::from(fairgate_databases::LedgerError::Overtaken(change));
+        let sent = problem.json_document();
+        check(
+            &problem,
+            (503, "seats_not_ready", "The seats are being read"),
+        );
+        assert_eq!(
+            sent["detail"],
+            "The train has just got other stops. Nothing was changed by your request. Try again in a second."
+        );
+        assert_eq!(sent["retry_after_s"], 1);
     }
 
     #[test]

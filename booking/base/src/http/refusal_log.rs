@@ -83,7 +83,7 @@ impl RefusalLog {
 pub(super) fn log_refusal(error: &impl BackgroundError) {
     let request_id = request_id::current();
     let mut log = LOG.lock();
-    if error.is_outage() {
+    if error.is_temporary() {
         let is_first = log.note_outage(Instant::now());
         drop(log);
         if is_first {

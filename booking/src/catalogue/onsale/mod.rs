@@ -138,8 +138,8 @@ impl Catalogue {
                 Err(OnsaleRefused::Ledger(error)) => return Err(error),
             }
         }
-        Err(LedgerError::Unavailable(
-            "somebody kept changing venues and shows".to_owned(),
+        Err(LedgerError::Overtaken(
+            "Somebody kept changing venues and shows".to_owned(),
         ))
     }
 

@@ -103,7 +103,7 @@ fn without_values(refusal: &HoldRefusal) -> Problem {
         }
         _ => (
             ProblemCode::HoldExpired,
-            "Your seats are free again; nothing was charged. Choose seats anew.",
+            "Your seats are free again: their time ran out, or they ended before it, as when a train gets other stops or the server starts again. Nothing was charged. Choose seats anew.",
         ),
     };
     Problem::new(code, detail)

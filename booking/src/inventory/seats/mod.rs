@@ -160,9 +160,8 @@ impl SeatInventory {
         let cells = show.grid().cell_count() as usize;
         let has_other_cells = |view: &VersionedCells| view.states.len() != cells;
         if show.run.is_some() && view.as_ref().is_some_and(has_other_cells) {
-            return Err(unavailable(
-                "the train has just got other stops, and its seats are being read again",
-            ));
+            let change = "The train has just got other stops".to_owned();
+            return Err(LedgerError::Overtaken(change));
         }
         if let Some(view) = view.as_mut().filter(|_| show.is_cancelled()) {
             for state in &mut view.states {

@@ -78,9 +78,9 @@ async fn an_older_plan_never_replaces_the_pinned_one(ledger: Books) {
     assert!(
         matches!(
             stale,
-            Err(ShowRefused::Ledger(
-                crate::ledger::LedgerError::Unavailable(_)
-            ))
+            Err(ShowRefused::Ledger(crate::ledger::LedgerError::Overtaken(
+                _
+            )))
         ),
         "{stale:?}"
     );

@@ -301,7 +301,7 @@ async fn an_import_that_read_an_older_plan_does_not_replace_the_pinned_one(ledge
     put(&ledger, moved_programme(2)).await;
     assert_eq!(pinned(&ledger).await, all_pinned(2));
     let refused = ledger.put_programme(stale_programme(), NOW_MS).await;
-    let Err(ProgrammeRefused::Ledger(LedgerError::Unavailable(_))) = refused else {
+    let Err(ProgrammeRefused::Ledger(LedgerError::Overtaken(_))) = refused else {
         panic!("an older plan replaced the pinned one: {refused:?}");
     };
     assert_eq!(pinned(&ledger).await, all_pinned(2));

@@ -291,7 +291,7 @@ async fn a_departure_of_a_replaced_timetable_gets_no_row(ledger: Books) {
     for stale in [None, Some(1)] {
         let refused = open(stale).await;
         assert!(
-            matches!(refused, Err(LedgerError::Unavailable(_))),
+            matches!(refused, Err(LedgerError::Overtaken(_))),
             "{refused:?}"
         );
     }

@@ -19,7 +19,7 @@ impl Ledger {
     /// catalogue's version does not change. Nodes find new departures with [`Self::departures`].
     ///
     /// # Errors
-    /// [`LedgerError::Unavailable`] if the timetable was replaced meanwhile, or the ledger's error.
+    /// [`LedgerError::Overtaken`] if the timetable was replaced meanwhile, or the ledger's error.
     pub async fn open_departure(
         &self,
         departure: StoredShow,
@@ -113,9 +113,8 @@ async fn open_departure(
     }
     timetable_version::lock_against_switch(tx).await?;
     if timetable_version::newest_version(tx).await? != timetable {
-        return Err(LedgerError::Unavailable(
-            "a new timetable was imported at this moment. Nothing was changed; search again".into(),
-        ));
+        let change = "A new timetable has just been imported";
+        return Err(LedgerError::Overtaken(change.to_owned()));
     }
     let insert = match tx.dialect() {
         // A file has a single writer, so no two departures get the same number.

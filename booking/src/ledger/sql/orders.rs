@@ -56,7 +56,7 @@ impl Ledger {
     /// refused, because the store no longer has these locks.
     ///
     /// # Errors
-    /// [`LedgerError::Unavailable`] if the show is a train that does not pin `plan_version` any
+    /// [`LedgerError::Overtaken`] if the show is a train that does not pin `plan_version` any
     /// more.
     pub async fn open_show(
         &self,

@@ -129,8 +129,8 @@ pub(super) async fn require_plan(tx: &SqlTransaction, show: &ShowId, known: u32)
     let sql = "SELECT 1 FROM shows WHERE show = $1 AND run IS NOT NULL AND plan_version <> $2";
     let has_other = tx.first(sql, &[&show.as_str(), &known]).await?;
     if has_other.is_some() {
-        let why = "the train has just got other stops. Nothing was changed; try again in a second";
-        return Err(LedgerError::Unavailable(why.to_owned()));
+        let change = "The train has just got other stops";
+        return Err(LedgerError::Overtaken(change.to_owned()));
     }
     Ok(())
 }

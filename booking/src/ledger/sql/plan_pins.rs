@@ -52,8 +52,8 @@ async fn is_same_plan(tx: &SqlTransaction, old: &PlanPin, wanted: &PlanPin) -> R
 /// Refuses to replace a plan that a show pins by an older one of the same venue. Somebody stored
 /// the newer plan after the caller had read the older one.
 pub(super) fn older_than_pinned(venue: &VenueId) -> LedgerError {
-    LedgerError::Unavailable(format!(
-        "a newer plan of the venue {venue} was stored at the same time. Nothing was changed; try again"
+    LedgerError::Overtaken(format!(
+        "A newer plan of the venue {venue} has just been stored"
     ))
 }
 

@@ -156,6 +156,9 @@ impl LateMoneyWorker {
             return Ok(());
         }
         let order = &record.order;
+        if show.is_some_and(|show| is_ahead(order, show)) {
+            return Ok(());
+        }
         let now_ms = self.clock.now_ms();
         let refund_reason = late_refund_reason(order, record.payment, show, now_ms);
         let tried = match (refund_reason, show) {
@@ -193,7 +196,7 @@ impl LateMoneyWorker {
         let hold = late_money_hold(order, id.clone(), order.held_seats(), now_ms);
         let locked_hold = match self.take_and_secure(show, hold, now_ms + LOCK_MS).await {
             Ok(locked_hold) => locked_hold,
-            Err(refused) => return Ok(outcome_of_refusal(&refused)),
+            Err(refused) => return Ok(outcome_of_refusal(show, &refused)),
         };
         let outcome = LateMoneyOutcome::SameSeats(id);
         self.decide(order, outcome, Some((show, &locked_hold)))
@@ -224,7 +227,7 @@ impl LateMoneyWorker {
             {
                 Ok(locked_hold) => locked_hold,
                 Err(InventoryRefusal::Taken(_)) => continue,
-                Err(refused) => return Ok(outcome_of_refusal(&refused)),
+                Err(refused) => return Ok(outcome_of_refusal(show, &refused)),
             };
             // The hold may come from an interrupted run that chose other seats.
             let Some(items) = items_of(show, order, &locked_hold.hold.items) else {
@@ -316,11 +319,14 @@ impl LateMoneyWorker {
             Err(SeatClaimRefused::Taken(_)) => KeepSeatsOutcome::Taken,
             Err(SeatClaimRefused::Limit { .. }) => KeepSeatsOutcome::Back(LateRefundReason::Limit),
             Err(SeatClaimRefused::CardLimit) => KeepSeatsOutcome::Back(LateRefundReason::CardLimit),
+            Err(SeatClaimRefused::PlanChanged) => match locked_hold {
+                Some((show, _)) => outcome_of_changed_plan(show),
+                None => KeepSeatsOutcome::Back(LateRefundReason::PlanChanged),
+            },
             // A show that begins at another time, a cancelled show and a hold of another purpose
             // are treated like a changed plan, because the order cannot have its seats.
             Err(
-                SeatClaimRefused::PlanChanged
-                | SeatClaimRefused::TimeChanged
+                SeatClaimRefused::TimeChanged
                 | SeatClaimRefused::Cancelled
                 | SeatClaimRefused::OtherPurpose(_),
             ) => KeepSeatsOutcome::Back(LateRefundReason::PlanChanged),
@@ -394,11 +400,26 @@ fn in_use(record: &OrderRecord, hold: &Hold) -> bool {
     }
 }
 
-fn outcome_of_refusal(refused: &InventoryRefusal) -> KeepSeatsOutcome {
+/// Returns whether a train got other stops, so that the order counts them, and this process has not
+/// read its new stops yet.
+fn is_ahead(order: &Order, show: &Show) -> bool {
+    show.run.is_some() && order.plan_version > show.plan.version
+}
+
+/// Returns what a changed plan means for an order's late money. Orders of a train that gets other
+/// stops are changed with it, so such an order is read again before anything is decided.
+fn outcome_of_changed_plan(show: &Show) -> KeepSeatsOutcome {
+    match show.run {
+        Some(_) => KeepSeatsOutcome::NotNow,
+        None => KeepSeatsOutcome::Back(LateRefundReason::PlanChanged),
+    }
+}
+
+fn outcome_of_refusal(show: &Show, refused: &InventoryRefusal) -> KeepSeatsOutcome {
     match refused {
         InventoryRefusal::Taken(_) => KeepSeatsOutcome::Taken,
         InventoryRefusal::Limit { .. } => KeepSeatsOutcome::Back(LateRefundReason::Limit),
-        InventoryRefusal::PlanChanged => KeepSeatsOutcome::Back(LateRefundReason::PlanChanged),
+        InventoryRefusal::PlanChanged => outcome_of_changed_plan(show),
         _ => KeepSeatsOutcome::NotNow,
     }
 }

@@ -6,8 +6,6 @@ use booking::ledger::DepartureDecision;
 
 use super::*;
 
-const SOLD: &str = "re-101-2027-01-11";
-const SEAT: &str = "3-1A";
 /// The seats of second class in the carriages that are sold by default.
 const SEATS: u64 = 510;
 
@@ -300,6 +298,10 @@ async fn buyers_of_a_train_that_moved_over_a_quarter_of_an_hour_in_all_give_back
         record["journey_as_sold"]["from"]["at"],
         "2027-01-11T09:00:00Z"
     );
+    let ticket = format!("/v1/tickets/{}", text(&record["tickets"][0], "ticket"));
+    let ticket = get(&ticket).by(&text(&order, "order_key"));
+    let ticket = app.ask(ticket).await.is(200);
+    assert_eq!(ticket["journey_as_sold"], record["journey_as_sold"]);
 
     let twenty = replace(&app, &[at("09:20")], none()).await;
     let twenty = twenty.expect("it is the same");

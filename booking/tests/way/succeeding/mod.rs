@@ -4,6 +4,8 @@
 mod cases;
 mod chains;
 mod recuts;
+mod telling;
+mod unfinished;
 
 use booking::choices::ShowChoices;
 use booking::commands::import_timetable::TimetableImportError;
@@ -17,7 +19,14 @@ use serde_json::{Value, json};
 use crate::harness::*;
 use crate::trains::bought;
 
-const SETTINGS: &str = "[terms]\nrefunds = [{ until_h = 1, fee_pct = 20 }]\n";
+const SETTINGS: &str = "[terms]
+refunds = [{ until_h = 1, fee_pct = 20 }]
+exchange = { cheaper = \"refund\" }
+";
+
+/// The first train of most tests, and a seat of it.
+const SOLD: &str = "re-101-2027-01-11";
+const SEAT: &str = "3-1A";
 
 /// A train of the feed. It takes half an hour from station to station.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,8 +6,6 @@ use fairgate_model::shows::coverage::EVERYDAY;
 
 use super::*;
 
-const SOLD: &str = "re-101-2027-01-11";
-
 /// A train that leaves Ahausen at nine and calls at these stations.
 fn calling_at(stations: &[&'static str]) -> Train {
     Train {
@@ -99,10 +97,9 @@ async fn a_stop_that_comes_in_splits_a_leg_and_leaves_each_seat_to_its_ticket() 
     wanted["travellers"] = json!([{"name": "Ben Weiss"}]);
     let told = app.ask(post(&path, &wanted).by(&who)).await;
     let told = told.problem(410, "hold_expired");
-    assert!(
-        text(&told, "detail").contains("nothing was charged"),
-        "{told}"
-    );
+    for words in ["a train gets other stops", "Nothing was charged"] {
+        assert!(text(&told, "detail").contains(words), "{told}");
+    }
     held_on_new_legs(&app, 5, "3-1B", ("aa", "dd"))
         .await
         .is(201);

@@ -10,7 +10,7 @@ use fairgate_model::findings::{ReconcilerSnapshot, ShowFacts, findings};
 use fairgate_model::grid::CellState;
 use fairgate_model::holds::cells_of;
 use fairgate_model::ids::ShowId;
-use fairgate_model::shows::{Show, plan_version_of};
+use fairgate_model::shows::Show;
 
 use super::Reconciler;
 use crate::inventory::seats::SeatInventory;
@@ -132,15 +132,16 @@ impl Reconciler {
         let before = self.ledger.claimed(id).await?;
         let undelivered = self.undelivered_rows(id).await?;
         let read_ms = self.clock.now_ms();
-        let view = seats.store.glance(id).await;
+        let glanced = seats.store.glance(id).await;
         let after = self.ledger.claimed(id).await?;
         let grid = show.grid();
-        let Some(mut view) = view else {
+        let Some(glanced) = glanced.filter(|glanced| glanced.are_of(&show)) else {
             return Ok(None);
         };
-        if !self.has_present_legs(seats, &show).await? {
+        if !self.has_present_legs(&show).await? {
             return Ok(None);
         }
+        let mut view = glanced.cells;
         let before: HashSet<_> = before.into_iter().collect();
         let (unchanged, changed): (Vec<_>, Vec<_>) =
             after.into_iter().partition(|claim| before.contains(claim));
@@ -166,20 +167,13 @@ impl Reconciler {
         }))
     }
 
-    /// Returns whether this node, the store and the ledger know the same stops of a train. They do
-    /// not for a moment after its stops have changed, and then legs cannot be compared.
-    async fn has_present_legs(
-        &self,
-        seats: &SeatInventory,
-        show: &Show,
-    ) -> Result<bool, LedgerError> {
+    /// Returns whether this node and the ledger know the same stops of a train. They do not for a
+    /// moment after its stops have changed, and then legs cannot be compared.
+    async fn has_present_legs(&self, show: &Show) -> Result<bool, LedgerError> {
         if show.run.is_none() {
             return Ok(true);
         }
-        let known = show.plan.version;
-        let in_store = seats.store.edition(&show.id).await;
-        let is_same = matches!(in_store, Ok(Some(edition)) if plan_version_of(edition) == known);
-        Ok(is_same && self.ledger.pinned_plan(&show.id).await? == Some(known))
+        Ok(self.ledger.pinned_plan(&show.id).await? == Some(show.plan.version))
     }
 
     async fn undelivered_rows(&self, id: &ShowId) -> Result<Vec<SeatOutboxRow>, LedgerError> {

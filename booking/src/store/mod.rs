@@ -17,6 +17,7 @@ use fairgate_model::grid::picture::{CellChanges, CellCounts};
 use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose, HoldSignalState};
 pub use fairgate_model::holds::{SeatOutboxAction, SecuredHold};
 use fairgate_model::ids::{HoldId, ShowId};
+use fairgate_model::shows::Show;
 use fairgate_pass::Holder;
 use sha2::{Digest, Sha256};
 use tokio::sync::broadcast;
@@ -186,6 +187,24 @@ pub struct HoldSweepOutcome {
     pub more: bool,
 }
 
+/// The whole picture of a show, and the plan that it was made from.
+#[derive(Debug, Clone)]
+pub struct GlancedCells {
+    /// The version of the plan.
+    pub plan_version: u32,
+    /// The picture.
+    pub cells: VersionedCells,
+}
+
+impl GlancedCells {
+    /// Returns whether the cells are those of the show as this process knows it. When a train gets
+    /// other stops, its picture is older for a moment, or newer.
+    #[must_use]
+    pub fn are_of(&self, show: &Show) -> bool {
+        show.run.is_none() || self.plan_version == show.plan.version
+    }
+}
+
 /// The fast-changing state of all shows.
 #[async_trait]
 pub trait InventoryStore: Send + Sync + 'static {
@@ -341,7 +360,7 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// Returns the whole picture of a show, for a caller that will not ask again soon. The store
     /// therefore does not begin to follow the show. Returns `None` if the show is not open, or if
     /// the store does not answer.
-    async fn glance(&self, show: &ShowId) -> Option<VersionedCells>;
+    async fn glance(&self, show: &ShowId) -> Option<GlancedCells>;
 
     /// Returns the whole picture of a show, packed for the network: its version, the number of its
     /// cells, and two bits a cell.

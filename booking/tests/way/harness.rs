@@ -243,9 +243,14 @@ impl App {
         nodes
     }
 
-    /// Ends this node, runs the SQL `meanwhile` in its ledger, and opens another node over the same
-    /// Redis.
-    pub async fn followed_by(self, redis_url: &str, meanwhile: &str) -> Self {
+    /// Ends this node, and opens another one over the same Redis. `meanwhile` works with the ledger
+    /// while no node runs.
+    pub async fn followed_by(
+        self,
+        redis_url: &str,
+        meanwhile: impl AsyncFnOnce(&Ledger, &PostgresServer),
+    ) -> Self {
+        let opened = self.ledger().await;
         let Self {
             folder,
             ledger,
@@ -258,7 +263,7 @@ impl App {
         let LedgerAt::Server(server, _) = &ledger else {
             panic!("nodes share a server");
         };
-        server.query(meanwhile).await.expect("valid SQL");
+        meanwhile(&opened, server).await;
         let redis = Redis::connect(redis_url).expect("a URL");
         let store = RedisStore::open(redis, "ledger", RedisStoreOptions::new(clock.clone())).await;
         let store = Arc::new(store.expect("Redis answers"));

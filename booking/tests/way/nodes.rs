@@ -96,10 +96,10 @@ async fn a_node_that_starts_with_a_ledger_that_was_set_back_refuses_its_first_ho
     before.pay(&sold, "approve").await.is(200);
     shows(&before, 0, 1).await;
     let after = before
-        .followed_by(
-            &redis.url(),
-            "DELETE FROM claims; DELETE FROM seat_outbox; DELETE FROM seat_marks",
-        )
+        .followed_by(&redis.url(), async |_, server| {
+            let set_back = "DELETE FROM claims; DELETE FROM seat_outbox; DELETE FROM seat_marks";
+            server.query(set_back).await.expect("valid SQL");
+        })
         .await;
     let call = post("/v1/shows/night-1/holds", &json!({ "seats": ["B-1"] }));
     after

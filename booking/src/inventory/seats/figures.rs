@@ -13,7 +13,7 @@ use futures_util::future::join_all;
 
 use super::{SeatInventory, train, unavailable};
 use crate::ledger::LedgerError;
-use crate::store::{InventoryRefusal, ShowHoldFigures};
+use crate::store::{GlancedCells, InventoryRefusal, ShowHoldFigures};
 
 /// The most shows at rest that one call counts. The shows that were counted longest ago come first.
 const RESTING_COUNTED_MAX: usize = 100;
@@ -209,7 +209,9 @@ impl SeatInventory {
 
     /// Counts a train without opening it, because a room may cover all departures of a country.
     async fn count_train(&self, show: &Show, now_ms: i64) -> Result<ShowSeatFigures, LedgerError> {
-        let Some(view) = self.store.glance(&show.id).await else {
+        let glanced = self.store.glance(&show.id).await;
+        let Some(GlancedCells { cells: view, .. }) = glanced.filter(|glanced| glanced.are_of(show))
+        else {
             if self.store.cursor(&show.id).await == Err(InventoryRefusal::Unreachable) {
                 return Err(unavailable("the store of the seats does not answer"));
             }

@@ -132,8 +132,8 @@ impl SeatInventory {
         {
             return Some(left);
         }
-        let view = self.store.glance(&show.id).await?;
-        let left = count_left_in_view(show, &view).into();
+        let glanced = self.store.glance(&show.id).await?;
+        let left = count_left_in_view(show, &glanced.cells).into();
         Some(self.cache_seats_left(show, left))
     }
 

@@ -224,9 +224,8 @@ impl SeatInventory {
             .or_insert_with(Instant::now);
         if self.store.is_shared() && since.elapsed() < CATALOGUE_LAG_MAX {
             if show.run.is_some() && pinned > show.plan.version {
-                return Err(unavailable(
-                    "this node has not read the train's new stops yet. Nothing was changed; try again in a second",
-                ));
+                let change = "The train has just got other stops".to_owned();
+                return Err(LedgerError::Overtaken(change));
             }
             return Ok(true);
         }

@@ -31,11 +31,10 @@ impl AvailabilitySource for SeatPictureSource {
                 states,
             })
         };
-        let cells = show.grid().cell_count() as usize;
-        let view = self.store.glance(&show.id).await;
+        let glanced = self.store.glance(&show.id).await;
         // A picture from before the train got other stops says nothing about its present legs.
-        if let Some(view) = view.filter(|view| view.states.len() == cells) {
-            let (tally, held_seats_known) = (counted(&view.states), true);
+        if let Some(glanced) = glanced.filter(|glanced| glanced.are_of(show)) {
+            let (tally, held_seats_known) = (counted(&glanced.cells.states), true);
             return Ok(TrainAvailability {
                 tally,
                 held_seats_known,

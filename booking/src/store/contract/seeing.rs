@@ -3,6 +3,7 @@
 use fairgate_model::grid::picture::{CellChanges, CellCounts};
 
 use super::*;
+use crate::store::GlancedCells;
 
 pub(super) const CASES: &[Case] = cases![
     a_glance_returns_the_view_and_nothing_for_a_show_that_is_not_open,
@@ -173,5 +174,10 @@ async fn a_glance_returns_the_view_and_nothing_for_a_show_that_is_not_open(store
     opened(&store).await;
     taken(&store, "a", ANA, &[0]).await;
     let glance = store.glance(&show()).await.expect("open");
-    assert_eq!((glance.version, glance.states), picture(&store).await);
+    let GlancedCells {
+        plan_version,
+        cells,
+    } = glance;
+    assert_eq!(plan_version, PLAN);
+    assert_eq!((cells.version, cells.states), picture(&store).await);
 }

@@ -13,7 +13,9 @@ use fairgate_model::ids::HoldId;
 use fairgate_pass::Holder;
 
 use super::table::{HoldTable, seat_count, signal_of};
-use crate::store::{CallId, HoldSignal, InventoryRefusal, OpeningInventory, PROLONGED_BY_MS_MIN};
+use crate::store::{
+    CallId, HoldSignal, InventoryRefusal, OpeningInventory, PROLONGED_BY_MS_MIN, VersionedCells,
+};
 
 /// The cells of one show, and the holds that have them.
 pub(super) struct ShowCells {
@@ -33,6 +35,13 @@ pub(super) struct ShowCells {
 }
 
 impl ShowCells {
+    pub(super) fn view(&self) -> VersionedCells {
+        VersionedCells {
+            version: self.picture.version(),
+            states: self.picture.states().to_vec(),
+        }
+    }
+
     pub(super) fn open(opening: OpeningInventory) -> Self {
         let grid = opening.grid;
         let mut states = vec![CellState::Free; grid.cell_count() as usize];

@@ -16,8 +16,9 @@ use fairgate_pass::Holder;
 use tokio::sync::broadcast;
 
 use super::{
-    BasketDeadlines, CallId, ClaimableHold, HoldSignal, HoldSweepOutcome, InventoryRefusal,
-    InventoryStore, OpeningInventory, SeatOutboxRow, SecuredHold, ShowHoldFigures, VersionedCells,
+    BasketDeadlines, CallId, ClaimableHold, GlancedCells, HoldSignal, HoldSweepOutcome,
+    InventoryRefusal, InventoryStore, OpeningInventory, SeatOutboxRow, SecuredHold,
+    ShowHoldFigures, VersionedCells,
 };
 use cells::ShowCells;
 
@@ -291,14 +292,14 @@ impl InventoryStore for MemoryStore {
     }
 
     async fn view(&self, show: &ShowId) -> Option<VersionedCells> {
-        self.read_show(show, |cells| VersionedCells {
-            version: cells.picture.version(),
-            states: cells.picture.states().to_vec(),
-        })
+        self.read_show(show, ShowCells::view)
     }
 
-    async fn glance(&self, show: &ShowId) -> Option<VersionedCells> {
-        self.view(show).await
+    async fn glance(&self, show: &ShowId) -> Option<GlancedCells> {
+        self.read_show(show, |cells| GlancedCells {
+            plan_version: cells.plan_version,
+            cells: cells.view(),
+        })
     }
 
     async fn packed(&self, show: &ShowId) -> Option<(u64, u32, bytes::Bytes)> {

@@ -12,7 +12,7 @@ use fairgate_redis::{RedisCallError, RedisReply};
 
 use super::keys::{self, HoldIdTail};
 use super::packing::{self, PackedHoldSummary};
-use crate::store::{HoldSignal, SecuredHold, ShowHoldFigures, VersionedCells};
+use crate::store::{GlancedCells, HoldSignal, SecuredHold, ShowHoldFigures, VersionedCells};
 
 /// A basket's owner is warned this long before the deadline, in milliseconds. The scripts
 /// `lib/stored_hold.lua` and `fill_hold.lua` have the same number.
@@ -119,6 +119,13 @@ impl CachedShow {
         VersionedCells {
             version: self.picture.version(),
             states: self.picture.states().to_vec(),
+        }
+    }
+
+    pub(super) fn glance(&self) -> GlancedCells {
+        GlancedCells {
+            plan_version: self.plan_version,
+            cells: self.view(),
         }
     }
 

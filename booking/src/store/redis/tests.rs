@@ -610,7 +610,7 @@ async fn a_glance_at_a_show_does_not_count_as_use() {
     begin_and_open(&here, opening(1, 8)).await;
     here.take(basket("a", ANA, &[0]), 4).await.expect("free");
     let glance = there.glance(&show()).await.expect("open");
-    assert_eq!(glance.states[0], CellState::Held);
+    assert_eq!(glance.cells.states[0], CellState::Held);
     assert!(there.in_use().await.is_empty());
     assert_eq!(here.in_use().await, [show()]);
 }

@@ -20,9 +20,9 @@ use super::scripts::{
 };
 use super::{RedisStore, keys, packing};
 use crate::store::{
-    BasketDeadlines, CallId, ClaimableHold, HoldSignal, HoldSweepOutcome, InventoryRefusal,
-    InventoryStore, OpeningInventory, SEATS_SILENT, SeatOutboxAction, SeatOutboxRow, SecuredHold,
-    ShowHoldFigures, VersionedCells,
+    BasketDeadlines, CallId, ClaimableHold, GlancedCells, HoldSignal, HoldSweepOutcome,
+    InventoryRefusal, InventoryStore, OpeningInventory, SEATS_SILENT, SeatOutboxAction,
+    SeatOutboxRow, SecuredHold, ShowHoldFigures, VersionedCells,
 };
 
 #[async_trait]
@@ -296,12 +296,12 @@ impl InventoryStore for RedisStore {
         self.inner.read_show(show, CachedShow::view).await
     }
 
-    async fn glance(&self, show: &ShowId) -> Option<VersionedCells> {
+    async fn glance(&self, show: &ShowId) -> Option<GlancedCells> {
         let known = self.inner.find_followed(show);
         let followed = known.unwrap_or_else(|| Arc::new(FollowedShow::new(show.clone())));
         self.inner.catch_up(&followed).await.ok()?;
         let state = followed.state();
-        state.known.as_ref().map(CachedShow::view)
+        state.known.as_ref().map(CachedShow::glance)
     }
 
     async fn packed(&self, show: &ShowId) -> Option<(u64, u32, bytes::Bytes)> {

@@ -1,8 +1,12 @@
 //! Stops that come in or go out of a train that was sold. Its legs get other numbers, and its seats
 //! stay with their tickets.
 
+use booking::choices::ImportDecisions;
+use booking::commands::import_timetable::replace_timetable;
 use booking::ledger::DepartureDecision;
 use fairgate_model::shows::coverage::EVERYDAY;
+
+use fairgate_servers as servers;
 
 use super::*;
 
@@ -249,4 +253,50 @@ async fn whoever_only_waits_for_a_stretch_that_goes_does_not_stop_an_import() {
         (text(&wait, "state") == "ended").then_some(())
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_starts_after_stops_were_swapped_never_counts_by_the_earlier_stops() {
+    if servers::must_skip("a node that starts after an import") {
+        return;
+    }
+    let redis = servers::RedisServers::single().await.expect("Redis starts");
+    let node = App::nodes(1, &redis.url()).await.remove(0);
+    // Nodes use the system's clock.
+    let now_ms = node.clock.now_ms();
+    let now = jiff::Timestamp::from_millisecond(now_ms).expect("a moment");
+    let today = now.to_zoned(jiff::tz::TimeZone::UTC).date();
+    let day = today.checked_add(jiff::ToSpan::days(3)).expect("a day");
+    let days = format!("{0}0101,{1}1231", today.year(), today.year() + 1);
+    let of = |stations: &[&'static str]| timetable_between(&[calling_at(stations)], PRICE, &days);
+    node.import_timetable(&of(&["aa", "bb", "cc", "dd"])).await;
+    let free = async |node: &App, from: &str, to: &str| {
+        let path = format!("/v1/rail/trips?from={from}&to={to}&date={day}");
+        until("a count of free seats", async || {
+            let trips = node.ask(get(&path)).await;
+            let trips = (trips.status == 200).then(|| trips.is(200))?;
+            let trip = trips.get(0).filter(|trip| trip["degraded"] == false)?;
+            trip["classes"][2]["free"].as_u64()
+        })
+        .await
+    };
+    assert_eq!(free(&node, "aa", "bb").await, 510);
+    let show = format!("re-101-{day}");
+    let who = node.visitor_of(EVERYDAY, 1);
+    let last_leg = json!({ "seats": [SEAT], "from": "cc", "to": "dd" });
+    let call = post(&format!("/v1/shows/{show}/holds"), &last_leg);
+    let held = node.ask(call.by(&who)).await;
+    bought(&node, &who, &held.is(201), &["Ana Perez"]).await;
+
+    let node = node
+        .followed_by(&redis.url(), async |ledger, _| {
+            let swapped = of(&["aa", "cc", "bb", "dd"]);
+            let decisions = ImportDecisions::default();
+            let switched = replace_timetable(ledger, &swapped, decisions, now_ms).await;
+            assert_eq!(switched.expect("nothing to decide").decided.len(), 1);
+        })
+        .await;
+    // Nobody has asked for a seat yet. The way from Ceburg to Bedorf is sold, too, by now.
+    assert_eq!(free(&node, "cc", "bb").await, 509);
+    assert_eq!(free(&node, "aa", "cc").await, 510);
 }

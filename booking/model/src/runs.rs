@@ -137,6 +137,30 @@ impl TrainRun {
         alignment::align(&other.calls, &self.calls)[usize::from(at)]
     }
 
+    /// Returns this run's legs for a ride that was sold on this run, and that has `legs` on another
+    /// run of the same train. Where stops have changed their order, the two runs may be compared in
+    /// several ways; the ride is then the only one between its two stations.
+    #[must_use]
+    pub fn ride_sold(&self, other: &Self, legs: &Range<u16>) -> Option<Range<u16>> {
+        let start = self.call_sold(other, legs.start)?;
+        let end = self.call_sold(other, legs.end)?;
+        let same = self.same_stretch(other, legs);
+        same.or_else(|| (start < end).then_some(start..end))
+    }
+
+    /// Returns the number of this run's call, as [`Self::ride_sold`] does for both ends of a ride.
+    #[must_use]
+    pub fn call_sold(&self, other: &Self, at: u16) -> Option<u16> {
+        let station = &other.calls.get(usize::from(at))?.station;
+        let only = || {
+            let calls = self.calls.iter().zip(0..);
+            let mut calls = calls.filter(|(call, _)| call.station == *station);
+            let (_, first) = calls.next()?;
+            calls.next().is_none().then_some(first)
+        };
+        self.same_call(other, at).or_else(only)
+    }
+
     /// Returns whether both runs call at the same stations, in the same order.
     #[must_use]
     pub fn has_stops_of(&self, other: &Self) -> bool {
@@ -256,6 +280,24 @@ mod tests {
             calls: calls.collect(),
             fares: Arc::new(fares),
         }
+    }
+
+    #[test]
+    fn a_ride_is_found_on_the_run_that_was_sold_although_stops_changed_their_order() {
+        let sold = run(&["A", "C", "D"], by_distance());
+        let present = run(&["A", "D", "C"], by_distance());
+        // Each way, only one of C and D is found as the same call.
+        assert_eq!(sold.ride_sold(&present, &(0..1)), Some(0..2), "A to D");
+        assert_eq!(sold.ride_sold(&present, &(0..2)), Some(0..1), "A to C");
+        assert_eq!(sold.ride_sold(&present, &(1..2)), None, "D to C");
+        let twice = run(&["A", "D", "C", "D"], by_distance());
+        let present = run(&["A", "X", "C", "D"], by_distance());
+        assert_eq!(
+            twice.ride_sold(&present, &(0..3)),
+            Some(0..3),
+            "the later D"
+        );
+        assert_eq!(twice.ride_sold(&present, &(0..1)), None, "X is new");
     }
 
     fn by_distance() -> TrainFares {

@@ -91,9 +91,9 @@ impl RidesRecord {
         let mut rides = Self::default();
         for leg in 0..legs {
             let ms = |at: Option<Timestamp>| at.map(Timestamp::as_millisecond);
-            let from = sold.same_call(present, leg);
+            let from = sold.call_sold(present, leg);
             let leaves = from.and_then(|call| sold.departs_at(&(call..call)));
-            let to = sold.same_call(present, leg + 1);
+            let to = sold.call_sold(present, leg + 1);
             let arrives = to.and_then(|call| sold.arrives_at(&(call..call)));
             rides.departs_ms.push(ms(leaves));
             rides.arrives_ms.push(ms(arrives));
@@ -101,7 +101,7 @@ impl RidesRecord {
         for (category, class) in map.categories.iter().enumerate() {
             for from in 0..legs {
                 for to in from + 1..=legs {
-                    let own = sold.same_stretch(present, &(from..to));
+                    let own = sold.ride_sold(present, &(from..to));
                     let fare = own.and_then(|own| sold.fare(&class.key, &own));
                     rides.fares.extend(fare.map(|amount| FareRecord {
                         category,

@@ -110,7 +110,7 @@ impl SaleTerms {
         legs: &Range<u16>,
     ) -> Option<(&'a TrainRun, Range<u16>)> {
         match self.run.as_deref() {
-            Some(own) => Some((own, own.same_stretch(present, legs)?)),
+            Some(own) => Some((own, own.ride_sold(present, legs)?)),
             None => Some((present, legs.clone())),
         }
     }

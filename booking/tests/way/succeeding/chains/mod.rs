@@ -4,13 +4,15 @@
 //! train is sold under two ids. At two nodes, seats are also held and sold during the imports.
 //!
 //! `FAIRGATE_CHAINS` sets how many chains are played at one node and at two; there are few by
-//! default.
+//! default. If `FAIRGATE_DUMPS` names a folder, each chain writes its files for the judge there.
 
 mod checking;
+mod judging;
 mod running_trains;
 mod selling;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,6 +25,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::*;
+use judging::CancelledTrain;
 use running_trains::{RunningTrain, RunningTrains};
 use selling::{SalesMeanwhile, SoldTicket};
 
@@ -47,6 +50,7 @@ struct Chain {
     /// The trains as the last timetable but one had them.
     before: Vec<RunningTrain>,
     tickets: Vec<SoldTicket>,
+    cancelled: Vec<CancelledTrain>,
     /// How many of the tickets were sold during imports.
     sold_meanwhile: usize,
     visitors: u16,
@@ -84,6 +88,7 @@ impl Chain {
             dice,
             before: Vec::new(),
             tickets: Vec::new(),
+            cancelled: Vec::new(),
             sold_meanwhile: 0,
             visitors: 0,
         };
@@ -134,8 +139,19 @@ impl Chain {
         let mut choices = none();
         let before = in_force(&self.nodes[0]).await.kept_departures().to_vec();
         loop {
+            let asked_ms = self.nodes[0].clock.now_ms();
             let undecided = match replace_by(&self.nodes[0], &parts, choices.clone()).await {
-                Ok(_) => return choices,
+                Ok(_) => {
+                    let at_ms = self.nodes[0].clock.now_ms();
+                    let cancelled = choices.cancel.iter().cloned();
+                    let trains = cancelled.map(|show| CancelledTrain {
+                        show,
+                        asked_ms,
+                        at_ms,
+                    });
+                    self.cancelled.extend(trains);
+                    return choices;
+                }
                 Err(undecided) => undecided,
             };
             assert_eq!(in_force(&self.nodes[0]).await.kept_departures(), before);
@@ -218,6 +234,9 @@ async fn play(seed: u64, nodes: Vec<App>) -> (usize, usize) {
         }
         chain.import_and_sell().await;
         chain.check().await;
+    }
+    if let Some(folder) = std::env::var_os("FAIRGATE_DUMPS") {
+        judging::write_files(&chain, Path::new(&folder)).await;
     }
     (chain.tickets.len(), chain.sold_meanwhile)
 }

@@ -2,6 +2,7 @@
 
 use booking::rail::import::read_gtfs;
 use fairgate_model::runs::TrainFares;
+use fairgate_model::timetables::Trip;
 use fairgate_model::timetables::settings::RailFile;
 
 use super::*;
@@ -150,4 +151,23 @@ fn headways_become_departures() {
         trains(&timetable, "AMV", "BEATTY_AIRPORT", "2008-01-07").is_empty(),
         "no train runs on a Monday"
     );
+}
+
+#[test]
+fn a_train_has_a_number_if_its_feed_gives_one_even_if_it_is_the_trips_id() {
+    let (Some(caltrain), Some(sample)) = (read("gtfs-caltrain-2023"), read("gtfs-sample")) else {
+        return;
+    };
+    assert!(caltrain.trips.iter().any(|trip| trip.id == trip.train));
+    assert!(caltrain.trips.iter().all(|trip| trip.has_number()));
+    assert!(!sample.trips.iter().any(|trip| trip.has_number()));
+    // A timetable that was stored before says nothing about it.
+    let text = |trips| serde_json::to_string(trips).expect("JSON");
+    let stored = text(&caltrain.trips).replace(r#","is_id_numbered":true"#, "");
+    let trips: Vec<Trip> = serde_json::from_str(&stored).expect("trips");
+    let has_other_name = |trip: &Trip| !trip.id.starts_with(&trip.train);
+    assert!(!trips.is_empty() && !text(&sample.trips).contains("is_id_numbered"));
+    for trip in &trips {
+        assert_eq!(trip.has_number(), has_other_name(trip), "{}", trip.id);
+    }
 }

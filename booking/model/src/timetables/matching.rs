@@ -86,6 +86,7 @@ pub fn match_departures(
 pub fn possible_trips(new: &Timetable, line: &str, sold: SoldDeparture<'_>) -> Vec<u32> {
     let old = Old {
         train: &sold.run.train,
+        has_number: true,
         trip_id: "",
         line,
         calls: sold.run.calls.clone(),
@@ -110,6 +111,8 @@ pub fn possible_trips(new: &Timetable, line: &str, sold: SoldDeparture<'_>) -> V
 /// A departure of the earlier timetable.
 struct Old<'a> {
     train: &'a str,
+    /// Whether that is a number of its own.
+    has_number: bool,
     trip_id: &'a str,
     line: &'a str,
     calls: Vec<StationCall>,
@@ -121,6 +124,7 @@ impl<'a> Old<'a> {
     fn of_trip(trip: &'a Trip, calls: Vec<StationCall>, sold: Option<SoldDeparture<'a>>) -> Self {
         Self {
             train: &trip.train,
+            has_number: trip.has_number(),
             trip_id: &trip.id,
             line: &trip.line,
             calls,
@@ -130,12 +134,6 @@ impl<'a> Old<'a> {
 }
 
 impl Old<'_> {
-    /// Returns whether the train has a number of its own. Trains without one are called by the ids
-    /// of their trips, which an importer may give to another train.
-    fn has_number(&self) -> bool {
-        !self.trip_id.starts_with(self.train)
-    }
-
     fn is_same_number(&self, trip: &Trip) -> bool {
         self.train == trip.train
     }
@@ -156,7 +154,7 @@ impl Old<'_> {
     /// same number. For trains without numbers, the line must be the same instead.
     fn is_unchanged_as(&self, trip: &Trip, calls: &[StationCall]) -> bool {
         let is_same_name =
-            self.is_same_number(trip) || (!self.has_number() && self.is_same_line(trip));
+            self.is_same_number(trip) || (!self.has_number && self.is_same_line(trip));
         is_same_name && have_same_times(&self.calls, calls)
     }
 
@@ -353,7 +351,7 @@ impl<'a> DayMatch<'a> {
             .keys()
             .filter(|at| old.is_same_number(self.trip(**at)));
         let is_number_known = of_number.next().is_some();
-        let by_number = is_number_known && (old.has_number() || self.keeps_ids());
+        let by_number = is_number_known && (old.has_number || self.keeps_ids());
         let may_be = |at: &&u32| {
             let trip = self.trip(**at);
             let by_line = !by_number && old.is_same_line(trip) && !self.is_known_number(trip);
@@ -370,7 +368,7 @@ impl<'a> DayMatch<'a> {
         rivals.extend(open.iter().filter(|at| {
             let (trip, calls) = (self.trip(**at), &self.trips[*at]);
             let is_alike = old.trip_id == trip.id || have_same_times(&old.calls, calls);
-            let is_renumbered = old.has_number() && !self.is_known_number(trip);
+            let is_renumbered = old.has_number && !self.is_known_number(trip);
             is_alike && is_renumbered && old.is_same_line(trip) && old.is_near_in_time(calls)
         }));
         rivals.into_iter().collect()
@@ -380,14 +378,14 @@ impl<'a> DayMatch<'a> {
     /// trip is no train that got another number.
     fn is_known_number(&self, trip: &Trip) -> bool {
         let mut olds = self.touched.iter().chain(&self.untouched);
-        olds.any(|old| old.has_number() && old.is_same_number(trip))
+        olds.any(|old| old.has_number && old.is_same_number(trip))
     }
 
     /// Returns whether trips keep their ids, as far as departures without numbers show it whose
     /// calls did not change. Some feeds give all ids anew with each edition, to other trains.
     fn keeps_ids(&self) -> bool {
         let olds = self.touched.iter().chain(&self.untouched);
-        let mut unnumbered = olds.filter(|old| !old.has_number());
+        let mut unnumbered = olds.filter(|old| !old.has_number);
         unnumbered.all(|old| {
             let mut alike = self.alike(old).peekable();
             alike.peek().is_none() || alike.any(|at| self.trip(at).id == old.trip_id)

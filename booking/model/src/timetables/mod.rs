@@ -101,6 +101,19 @@ pub struct Trip {
     /// train that runs at regular intervals share one pattern.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub shift_s: u32,
+    /// Whether the feed gives the train a number with which the trip's id begins, as where both are
+    /// `101`. It is only stored then: all other trips show by their ids whether they have a number.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_id_numbered: bool,
+}
+
+impl Trip {
+    /// Returns whether the train has a number of its own. Trains without one are called by the ids
+    /// of their trips, which a feed may give to another train.
+    #[must_use]
+    pub fn has_number(&self) -> bool {
+        self.is_id_numbered || !self.id.starts_with(&self.train)
+    }
 }
 
 #[expect(

@@ -113,18 +113,25 @@ pub struct TripDetails {
 }
 
 impl TimetableDraft {
-    /// Adds a trip and returns its index.
-    pub fn add_trip(&mut self, id: &str, train: &str, service: u32, details: TripDetails) -> u32 {
+    /// Adds a trip and returns its index. A train without a number is called by the trip's id.
+    pub fn add_trip(
+        &mut self,
+        id: &str,
+        number: Option<&str>,
+        service: u32,
+        details: TripDetails,
+    ) -> u32 {
         let at = u32::try_from(self.trips.len()).unwrap_or(u32::MAX);
         self.trips.push(Trip {
             id: id.to_owned(),
-            train: train.to_owned(),
+            train: number.unwrap_or(id).to_owned(),
             line: details.line_name.clone(),
             service,
             stock: 0,
             tariff: 0,
             pattern: at,
             shift_s: 0,
+            is_id_numbered: number.is_some_and(|number| id.starts_with(number)),
         });
         self.details.push(details);
         self.calls.push(TripCalls::default());

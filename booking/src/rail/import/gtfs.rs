@@ -282,8 +282,7 @@ fn trips(
         if !trips.register_name(line, "trip", id, at) {
             return;
         }
-        let name = line.get("trip_short_name");
-        let train = if name.is_empty() { id } else { name };
+        let number = Some(line.get("trip_short_name")).filter(|number| !number.is_empty());
         let kinds = route.and_then(|at| routes.kinds.get(at as usize));
         let line_name = route.and_then(|at| routes.line_names.get(at as usize));
         let details = TripDetails {
@@ -293,7 +292,7 @@ fn trips(
             route: route.unwrap_or_default(),
             line_name: line_name.cloned().unwrap_or_default(),
         };
-        draft.add_trip(id, train, service.unwrap_or_default(), details);
+        draft.add_trip(id, number, service.unwrap_or_default(), details);
     });
     trips.incomplete = !read;
     trips

@@ -179,7 +179,7 @@ fn trains(folder: &Path, draft: &mut TimetableDraft, faults: &RailFeedFaults) ->
         };
         draft.add_trip(
             id,
-            train,
+            Some(train),
             u32::try_from(service).unwrap_or(u32::MAX),
             details,
         );

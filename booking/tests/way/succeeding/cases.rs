@@ -56,6 +56,27 @@ async fn new_ids_of_trips_without_numbers_are_matched_by_line_and_times() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_number_that_is_also_the_trips_id_keeps_its_tickets_when_trains_change_their_times() {
+    let trains = |times: [&str; 3]| {
+        let numbers = ["101", "103", "105"];
+        [0, 1, 2].map(|at| train(numbers[at], numbers[at], times[at]))
+    };
+    let app = railway(&trains(["09:00", "09:30", "10:00"])).await;
+    let ids = ["101", "103", "105"].map(|number| format!("{number}-2027-01-11"));
+    for (visitor, show) in (1..).zip(&ids[..2]) {
+        sold(&app, visitor, show, SEAT).await;
+    }
+    // The first two trains take the times of the next ones.
+    succeed(&app, &trains(["09:30", "10:00", "10:30"]), none()).await;
+    let expected = [
+        only(&ids[0], "09:30", SEATS - 1),
+        only(&ids[1], "10:00", SEATS - 1),
+        only(&ids[2], "10:30", SEATS),
+    ];
+    finds(&app, &expected).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_retimed_train_has_its_new_times_in_search_basket_order_and_ticket() {
     let app = railway(&[train("t1", "RE 101", "09:00")]).await;
     let order = sold(&app, 1, SOLD, SEAT).await;

@@ -9,7 +9,8 @@ use crate::timetables::{ServiceCalendar, Station, Tariff, TimetableParts, TripSt
 const DAY: &str = "2027-01-11";
 
 /// A train: the id of its trip, its number, its line, and the minute at which it leaves the first
-/// of the stations A, B and C. If its id ends with "fast", it does not call at B. If it ends with
+/// of the stations A, B and C. Digits are a number, and letters that are also the trip's id are
+/// none. If its id ends with "fast", it does not call at B. If it ends with
 /// "back", it goes from C to A.
 type Train = (&'static str, &'static str, &'static str, u32);
 
@@ -40,6 +41,7 @@ fn timetable(trains: &[Train]) -> Timetable {
             _ => 0,
         },
         shift_s: minute * 60,
+        is_id_numbered: id == train && train.chars().all(|char| char.is_ascii_digit()),
     });
     let parts = TimetableParts {
         timezone: "UTC".to_owned(),
@@ -188,6 +190,22 @@ fn an_id_that_went_to_another_train_proves_nothing() {
     let after = [("a", "a", "S", 570)];
     assert_eq!(matched(&before, &after, &["a"]), [(None, vec![])]);
     assert_eq!(matched(&before, &after, &["b"]), [same("a")]);
+}
+
+#[test]
+fn numbers_that_are_also_the_ids_of_the_trips_count_as_numbers() {
+    let before = [("101", "101", "S", 540), ("103", "103", "S", 570)];
+    // Each train takes the time of the next one.
+    let later = [("101", "101", "S", 570), ("103", "103", "S", 600)];
+    let both = [same("101"), same("103")];
+    assert_eq!(matched(&before, &later, &["101", "103"]), both);
+    let swapped = [("103", "103", "S", 540), ("101", "101", "S", 570)];
+    assert_eq!(matched(&before, &swapped, &["101", "103"]), both);
+    // A train that got another number may still be the same, unless another train had that number.
+    let renumbered = [("105", "105", "S", 545), ("103", "103", "S", 570)];
+    assert_eq!(matched(&before, &renumbered, &["101"]), [same("105")]);
+    let gone = [("103", "103", "S", 540)];
+    assert_eq!(matched(&before, &gone, &["101"]), [(None, vec![])]);
 }
 
 #[test]

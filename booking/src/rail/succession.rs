@@ -5,7 +5,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use fairgate_model::counted::counted;
 use fairgate_model::ids::ShowId;
 use fairgate_model::runs::recut::Recut;
 use fairgate_model::runs::{StationCall, TrainFares, TrainRun};
@@ -16,11 +15,14 @@ use fairgate_model::timetables::{
 use jiff::Timestamp;
 use jiff::civil::Date;
 
+use self::unsure::SoughtDeparture;
 use crate::choices::ShowChoices;
 use crate::ledger::{
     ChangedRun, DepartureDecision, KeptRun, SoldFigures, TouchedDeparture, TripOnDate,
     UndecidedShow,
 };
+
+mod unsure;
 
 /// Why a departure is cancelled that nobody has an order for.
 const GONE: &str = "The train is not in the new timetable.";
@@ -99,33 +101,18 @@ impl Succession<'_> {
         taken: &mut BTreeMap<(u32, Date), ShowId>,
         now_ms: i64,
     ) -> Result<DepartureDecision, String> {
-        let show = &departure.show.id;
         let Some(run) = &departure.show.run else {
             return Ok(DepartureDecision::Left(KeptRun::default()));
         };
-        let is_cancelled = departure.show.fate == Some(ShowFate::Cancelled);
-        if is_cancelled && self.choices.has(show) {
-            return Err("it was cancelled, so there is nothing to decide; leave it out".to_owned());
-        }
-        if self.choices.cancel.contains(show) {
-            let reason = "The train does not run as it was sold.".to_owned();
-            return Ok(DepartureDecision::Cancelled(reason, KeptRun::default()));
-        }
-        if self.choices.keep.contains(show) {
-            return Ok(DepartureDecision::Kept(self.kept_run(departure, taken)));
-        }
-        if let Some(chosen) = self.choices.matches.get(show) {
-            let on_date = self.chosen_trip(departure, run, chosen)?;
-            if let Some(other) = taken.insert(on_date, show.clone()) {
-                return Err(format!("{chosen} of the new timetable is {other}"));
-            }
-            return self.same(departure, run, on_date);
+        if self.choices.has(&departure.show.id) {
+            return self.chosen(departure, run, taken);
         }
         let Some(outcome) = outcome else {
             return Ok(DepartureDecision::Left(self.kept_run(departure, taken)));
         };
         let begins = run.calls.first().and_then(|call| call.departs);
         let has_left = begins.is_some_and(|begins| begins.as_millisecond() <= now_ms);
+        let is_cancelled = departure.show.fate == Some(ShowFate::Cancelled);
         let settled = has_left || is_cancelled;
         let date = self.date_of(departure, run);
         let why = match outcome {
@@ -140,7 +127,15 @@ impl Succession<'_> {
                 Ok(decision) => return Ok(decision),
                 Err(why) => why,
             },
-            MatchOutcome::Unsure(trips) => self.unsure_why((departure, run), trips, date),
+            MatchOutcome::Unsure(trips) if !settled && departure.in_use => {
+                let sought = SoughtDeparture {
+                    departure,
+                    run,
+                    date,
+                };
+                self.unsure_why(sought, trips, taken)
+            }
+            MatchOutcome::Unsure(_) => GONE.to_owned(),
         };
         if settled {
             return Ok(DepartureDecision::Left(self.kept_run(departure, taken)));
@@ -150,6 +145,31 @@ impl Succession<'_> {
         }
         let kept = KeptRun::default();
         Ok(DepartureDecision::Cancelled(GONE.to_owned(), kept))
+    }
+
+    /// Decides about a departure as a person chose.
+    fn chosen(
+        &self,
+        departure: &TouchedDeparture,
+        run: &TrainRun,
+        taken: &mut BTreeMap<(u32, Date), ShowId>,
+    ) -> Result<DepartureDecision, String> {
+        let show = &departure.show.id;
+        if departure.show.fate == Some(ShowFate::Cancelled) {
+            return Err("it was cancelled, so there is nothing to decide; leave it out".to_owned());
+        }
+        let Some(chosen) = self.choices.matches.get(show) else {
+            if self.choices.keep.contains(show) {
+                return Ok(DepartureDecision::Kept(self.kept_run(departure, taken)));
+            }
+            let reason = "The train does not run as it was sold.".to_owned();
+            return Ok(DepartureDecision::Cancelled(reason, KeptRun::default()));
+        };
+        let on_date = self.chosen_trip(departure, run, chosen)?;
+        if let Some(other) = taken.insert(on_date, show.clone()) {
+            return Err(format!("{chosen} of the new timetable is {other}"));
+        }
+        self.same(departure, run, on_date)
     }
 
     /// Returns whether a person chose a trip for some departure.
@@ -277,34 +297,6 @@ impl Succession<'_> {
                 .collect(),
         }
     }
-
-    fn unsure_why(
-        &self,
-        (departure, run): (&TouchedDeparture, &TrainRun),
-        trips: &[u32],
-        date: Date,
-    ) -> String {
-        let ids = trips
-            .iter()
-            .filter_map(|trip| self.new.show_id(*trip, date));
-        let ids: Vec<String> = ids.map(|id| id.to_string()).collect();
-        match (trips, &ids[..]) {
-            ([], _) | (_, []) => "the new timetable has no train that may be the same".to_owned(),
-            ([trip], [id]) => match self.same(departure, run, (*trip, date)) {
-                Err(why) => {
-                    format!("only {id} of the new timetable may be the same, and {why}")
-                }
-                Ok(_) => format!(
-                    "only {id} of the new timetable may be the same, and that may also be another departure"
-                ),
-            },
-            _ => {
-                let count = counted(ids.len(), "departure", "departures");
-                let ids = ids.join(", ");
-                format!("{count} of the new timetable may be the same: {ids}")
-            }
-        }
-    }
 }
 
 /// Refuses a run on which not everything that is sold can be ridden.
@@ -313,7 +305,8 @@ fn check_stretches(
     stretches: &BTreeSet<(u16, u16)>,
     is_postponed: bool,
 ) -> Result<(), String> {
-    const ADVICE: &str = "so it can only be kept or cancelled";
+    const ADVICE: &str =
+        "so it cannot be that train: keep it, cancel it, or match it with another one";
     let mut sold = stretches.iter().map(|(from, to)| *from..*to);
     if let Some(legs) = sold.find(|legs| !recut.can_be_ridden(legs)) {
         let name = |call: u16| {

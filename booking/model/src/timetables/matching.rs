@@ -17,7 +17,7 @@ use crate::ids::ShowId;
 use crate::runs::{StationCall, TrainRun};
 
 /// How far a departure may move and still be the same one.
-const APART_MAX: SignedDuration = SignedDuration::from_mins(60);
+pub const APART_MAX: SignedDuration = SignedDuration::from_mins(60);
 
 /// A departure that somebody touched, as it was sold.
 #[derive(Debug, Clone, Copy)]

@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 pub use calendar::{EVERY_DAY, ServiceCalendar};
 pub use departure::Departure;
 pub use journeys::{CHANGE_S_MIN, TransferJourney};
-pub use matching::{MatchOutcome, SoldDeparture, match_departures, possible_trips};
+pub use matching::{APART_MAX, MatchOutcome, SoldDeparture, match_departures, possible_trips};
 pub use names::{KeptDeparture, slug};
 pub use on_sale::DepartureOnSale;
 pub use rides::TrainRide;

@@ -5,6 +5,7 @@ mod cases;
 mod chains;
 mod recuts;
 mod telling;
+mod told;
 mod unfinished;
 
 use booking::choices::ShowChoices;

@@ -25,7 +25,12 @@ async fn held_between(app: &App, visitor: u16, seat: &str, (from, to): (&str, &s
     app.ask(call.by(&who)).await
 }
 
-async fn bought_between(app: &App, visitor: u16, seat: &str, ends: (&str, &str)) -> Value {
+pub(super) async fn bought_between(
+    app: &App,
+    visitor: u16,
+    seat: &str,
+    ends: (&str, &str),
+) -> Value {
     let hold = held_between(app, visitor, seat, ends).await.is(201);
     let who = app.visitor_of(EVERYDAY, visitor);
     bought(app, &who, &hold, &["Ana Perez"]).await

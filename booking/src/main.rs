@@ -14,11 +14,11 @@ use booking::cinema::ProgrammePutRefusal;
 use booking::commands::dump::{self, DumpError};
 use booking::commands::import_programme::{ProgrammeImportError, import_programme};
 use booking::commands::import_timetable::{
-    self, RailFeedKind, TimetableImport, TimetableImportError,
+    self, RailFeedKind, TimetableImport, TimetableImportError, UndecidedImport,
 };
-use booking::commands::reconcile;
+use booking::commands::{changed_lines, reconcile};
 use booking::config::BookingConfig;
-use booking::ledger::{ChangedShows, UndecidedShow};
+use booking::ledger::UndecidedShow;
 use booking::reconciler::ReconcilerLine;
 use booking::service::{BookingService, BookingStartError};
 use clap::{Args, Parser, Subcommand};
@@ -304,8 +304,8 @@ fn run_import(command: ImportCommand) -> Result<(), String> {
     let now_ms = Clock::system().now_ms();
     let runtime = process::make_runtime().map_err(|error| error.to_string())?;
     let imported = runtime.block_on(import_timetable::import_timetable(wanted, now_ms));
-    if let (true, Err(TimetableImportError::Undecided(shows))) = (feed.json, &imported) {
-        print_undecided(shows)?;
+    if let Err(TimetableImportError::Undecided(undecided)) = &imported {
+        print_undecided_import(undecided, feed.json)?;
     }
     let imported = imported.map_err(|error| error.to_string())?;
     if feed.json {
@@ -332,22 +332,21 @@ fn run_import(command: ImportCommand) -> Result<(), String> {
     output::print(&lines)
 }
 
+/// Prints what an import that waits for decisions would change. What is to be decided is part of the
+/// error, and is only printed here for programs.
+fn print_undecided_import(undecided: &UndecidedImport, json: bool) -> Result<(), String> {
+    if json {
+        return output::print(&[serde_json::json!(undecided).to_string()]);
+    }
+    for note in &undecided.notes {
+        eprintln!("note: {note}");
+    }
+    output::print(&undecided.lines())
+}
+
 /// Prints the shows about which a person must decide, for programs that read what is printed.
 fn print_undecided(shows: &[UndecidedShow]) -> Result<(), String> {
     output::print(&[serde_json::json!({ "undecided": shows }).to_string()])
-}
-
-/// Returns a line for each kind of change to earlier shows.
-fn changed_lines<'a>(
-    of: &str,
-    kinds: impl Iterator<Item = (&'a str, ChangedShows)>,
-) -> Vec<String> {
-    let line = |(becomes, changed): (&str, ChangedShows)| {
-        let tickets = counted(changed.tickets, "ticket", "tickets");
-        let buyers = counted(changed.buyers, "buyer", "buyers");
-        format!("{of}, {} {becomes} ({tickets}, {buyers})", changed.shows)
-    };
-    kinds.map(line).collect()
 }
 
 fn write_dump(ledger: &LedgerArguments, out: &Path) -> Result<u64, DumpError> {

@@ -2,30 +2,33 @@
 //! together with the plans of its trains. The same transaction decides what becomes of the
 //! departures that somebody held or bought. It stores everything or nothing.
 
+mod summary;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fairgate_base::process::data::DataLockError;
 use fairgate_model::counted::counted;
-use fairgate_model::ids::{ShowId, VenueId};
+use fairgate_model::ids::VenueId;
 use fairgate_model::payments::kind::ProviderKind;
 use fairgate_model::timetables::settings::RailFile;
 use fairgate_model::timetables::{Timetable, TimetableParts};
-use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::choices::ImportDecisions;
 use crate::ledger::{
-    ChangedShows, DecidedDeparture, DepartureDecision, KeptRun, Ledger, LedgerError,
-    NewSeatingPlan, NewTimetable, SwitchedTimetable, TimetableRefused, UndecidedShow,
+    Ledger, LedgerError, NewSeatingPlan, NewTimetable, SwitchedTimetable, TimetableRefused,
 };
 use crate::open::{self, BookingOpenError};
 use crate::rail::import::payable::check_fares_payable;
 use crate::rail::import::service_days::sale_days_note;
-use crate::rail::import::{ImportedRailFeed, RailFeedFault, read_gtfs, read_timetable};
+use crate::rail::import::{RailFeedFault, read_gtfs, read_timetable};
 use crate::rail::replacement::TimetableReplacement;
 use fairgate_base::config::{SecretSetting, StoreSettings};
+
+use self::summary::import_summary;
+pub use self::summary::{DepartureChanges, ImportedTimetable, UndecidedImport};
 
 /// The kind of a feed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,111 +61,6 @@ pub struct TimetableImport {
     pub decisions: ImportDecisions,
 }
 
-/// What was imported.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ImportedTimetable {
-    /// The timetable's version. Importing the same feed again gives the same version.
-    pub version: u32,
-    /// How many stations there are.
-    pub stations: usize,
-    /// How many trips there are. Each departure of a headway counts as one trip.
-    pub trips: usize,
-    /// How many calls at stations the feed's trips have. A trip with headways counts once.
-    pub calls: usize,
-    /// How many of the feed's trips have gaps in their `stop_sequence`. A trip with headways counts
-    /// once.
-    pub trips_with_gaps: usize,
-    /// Notes about things that are worth knowing, but are not faults.
-    pub notes: Vec<String>,
-    /// What became of the departures that somebody held or bought.
-    pub departures: DepartureChanges,
-    /// Whether the import was only tried, and nothing was stored.
-    pub preview: bool,
-}
-
-/// What an import changes for departures that somebody held or bought, by kind of change. A
-/// departure with several changes counts in each of them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct DepartureChanges {
-    /// They stay as they were.
-    pub unchanged: ChangedShows,
-    /// They have another number, title or names of stations.
-    pub renamed: ChangedShows,
-    /// They have other times.
-    pub retimed: ChangedShows,
-    /// They call at other stations. Baskets with their seats have ended.
-    pub recut: ChangedShows,
-    /// They leave or arrive so much earlier or later that buyers may give tickets back without a
-    /// fee. Tickets, buyers and sums are those of these buyers alone.
-    pub moved: ChangedShows,
-    /// They have other fares or rules for whoever holds seats from now on.
-    pub repriced: ChangedShows,
-    /// They go on as they were sold, and nothing more is sold of them.
-    pub kept: ChangedShows,
-    /// They are cancelled, and their buyers get their money back.
-    pub cancelled: ChangedShows,
-}
-
-impl DepartureChanges {
-    fn count(decided: &[DecidedDeparture]) -> Self {
-        let mut changes = Self::default();
-        for departure in decided {
-            let sold = departure.sold;
-            match &departure.decision {
-                DepartureDecision::Changed(_, changed) => {
-                    if departure.moved.tickets > 0 {
-                        changes.moved.add(departure.moved);
-                    }
-                    let kinds = [
-                        (changed.has_other_terms, &mut changes.repriced),
-                        (changed.has_other_stops, &mut changes.recut),
-                        (changed.has_other_times, &mut changes.retimed),
-                        (changed.has_other_names, &mut changes.renamed),
-                    ];
-                    // A decision may only have opened the sale again.
-                    let mut is_unchanged = true;
-                    for (has_changed, kind) in kinds {
-                        if has_changed {
-                            kind.add(sold);
-                            is_unchanged = false;
-                        }
-                    }
-                    if is_unchanged {
-                        changes.unchanged.add(sold);
-                    }
-                }
-                DepartureDecision::Same(_) | DepartureDecision::Left(_) => {
-                    changes.unchanged.add(sold);
-                }
-                DepartureDecision::Kept(_) => changes.kept.add(sold),
-                DepartureDecision::Cancelled(..) => changes.cancelled.add(sold),
-            }
-        }
-        changes
-    }
-
-    /// Returns each kind of change that has departures, with its words.
-    pub fn kinds(self) -> impl Iterator<Item = (&'static str, ChangedShows)> {
-        let kinds = [
-            ("stay as they were", self.unchanged),
-            ("have another number or name", self.renamed),
-            ("have other times", self.retimed),
-            (
-                "call at other stations, so that baskets with their seats end",
-                self.recut,
-            ),
-            (
-                "leave or arrive over 15 minutes off, so that buyers may give tickets back free",
-                self.moved,
-            ),
-            ("have other fares or rules for new baskets", self.repriced),
-            ("go on as sold and sell nothing more", self.kept),
-            ("are cancelled", self.cancelled),
-        ];
-        kinds.into_iter().filter(|(_, changed)| changed.shows > 0)
-    }
-}
-
 /// Why nothing was imported.
 #[derive(Debug, thiserror::Error)]
 pub enum TimetableImportError {
@@ -185,8 +83,8 @@ pub enum TimetableImportError {
     #[error("nothing was imported: {0}")]
     NotOpened(#[source] BookingOpenError),
     /// The new timetable does not surely have departures that were sold.
-    #[error("{}nothing was imported: {} of the new timetable. Decide about each with --match OLD=NEW (it is that departure), --keep ID (it goes on as sold, and nothing more is sold of it) or --cancel ID (it is cancelled, and its buyers get their money back), and import again", lines(.0), counted(.0.len(), "departure is not surely part", "departures are not surely part"))]
-    Undecided(Vec<UndecidedShow>),
+    #[error("{}nothing was imported: {} of the new timetable. Decide about each with --match OLD=NEW (it is that departure), --keep ID (it goes on as sold, and nothing more is sold of it) or --cancel ID (it is cancelled, and its buyers get their money back), and import again", lines(&.0.undecided), counted(.0.undecided.len(), "departure is not surely part", "departures are not surely part"))]
+    Undecided(Box<UndecidedImport>),
     /// Others imported timetables again and again.
     #[error("nothing was imported: other timetables were imported at the same time; try again")]
     Replaced,
@@ -264,7 +162,10 @@ pub async fn replace_timetable(
         .switch(ledger, now_ms)
         .await
         .map_err(|refused| match refused {
-            TimetableRefused::Undecided(all) => TimetableImportError::Undecided(all),
+            TimetableRefused::Undecided(refused) => {
+                let undecided = UndecidedImport::new(*refused, parts.currency);
+                TimetableImportError::Undecided(Box::new(undecided))
+            }
             TimetableRefused::Ledger(error) => error.into(),
             TimetableRefused::Replaced | TimetableRefused::Preview(_) => {
                 TimetableImportError::Replaced
@@ -306,50 +207,4 @@ fn new_timetable(parts: &TimetableParts) -> Result<NewTimetable, TimetableImport
         text,
         plans,
     })
-}
-
-/// Returns notes about the trips that are not sold, because they may be departures that go on as
-/// they were sold.
-fn unsold_notes(switched: &SwitchedTimetable) -> Vec<String> {
-    let going_on = switched.decided.iter().filter_map(|departure| {
-        let (DepartureDecision::Kept(run) | DepartureDecision::Left(run)) = &departure.decision
-        else {
-            return None;
-        };
-        Some((&departure.show, run)).filter(|(_, run)| !run.unsold.is_empty())
-    });
-    let note = |(show, run): (&ShowId, &KeptRun)| {
-        let trips = run.unsold.join(", ");
-        format!(
-            "{show} goes on as it was sold, so trips that may be the same are not sold on its day: {trips}; to sell it again as one of them, import with --match {show}=ID"
-        )
-    };
-    going_on.map(note).collect()
-}
-
-fn import_summary(
-    switched: &SwitchedTimetable,
-    preview: bool,
-    feed: ImportedRailFeed,
-) -> ImportedTimetable {
-    let parts = &feed.parts;
-    let gaps = |stops: &&Vec<_>| stops.windows(2).any(has_sequence_gap);
-    ImportedTimetable {
-        version: switched.version,
-        stations: parts.stations.len(),
-        trips: parts.trips.len(),
-        calls: parts.patterns.iter().map(Vec::len).sum(),
-        trips_with_gaps: parts.patterns.iter().filter(gaps).count(),
-        notes: feed
-            .notes
-            .into_iter()
-            .chain(unsold_notes(switched))
-            .collect(),
-        departures: DepartureChanges::count(&switched.decided),
-        preview,
-    }
-}
-
-fn has_sequence_gap(pair: &[fairgate_model::timetables::TripStop]) -> bool {
-    pair[1].sequence - pair[0].sequence > 1
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use fairgate_databases::LedgerError;
 use fairgate_model::ids::{ShowId, VenueId};
+use fairgate_model::money::Currency;
 use fairgate_model::runs::TrainRun;
 use fairgate_model::shows::rules::{ExchangeRule, RefundRule};
 use fairgate_model::timetables::KeptDeparture;
@@ -116,13 +117,21 @@ pub struct KeptRun {
     pub unsold: Vec<String>,
 }
 
-/// Decides what becomes of each departure that somebody touched, in the same order.
+/// What is decided about the departures that somebody touched.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DepartureDecisions {
+    /// The decision about each departure, in the order of the departures. `None` where a person must
+    /// decide.
+    pub decided: Vec<Option<DepartureDecision>>,
+    /// What a person must decide. If there is anything, nothing is stored.
+    pub undecided: Vec<UndecidedShow>,
+}
+
+/// Decides what becomes of each departure that somebody touched.
 ///
 /// The ledger calls it inside the transaction that replaces the timetable, with the departures as
 /// they are then. It has no side effects, because a transaction may run again.
-pub type DecideDepartures = Box<
-    dyn Fn(&[TouchedDeparture]) -> Result<Vec<DepartureDecision>, Vec<UndecidedShow>> + Send + Sync,
->;
+pub type DecideDepartures = Box<dyn Fn(&[TouchedDeparture]) -> DepartureDecisions + Send + Sync>;
 
 /// The change from one timetable to the next.
 pub struct TimetableSwitch {
@@ -144,6 +153,8 @@ pub struct DecidedDeparture {
     pub show: ShowId,
     /// What is sold of it.
     pub sold: SoldFigures,
+    /// The currency in which it is sold, and stays to be sold.
+    pub currency: Currency,
     /// What becomes of it.
     pub decision: DepartureDecision,
     /// The part of what is sold that may be given back without a fee, because the train now leaves
@@ -160,12 +171,21 @@ pub struct SwitchedTimetable {
     pub decided: Vec<DecidedDeparture>,
 }
 
+/// A timetable that cannot be stored before a person decides.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UndecidedTimetable {
+    /// What a person must decide.
+    pub undecided: Vec<UndecidedShow>,
+    /// The decisions about all other touched departures.
+    pub decided: Vec<DecidedDeparture>,
+}
+
 /// Why a timetable was not stored. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum TimetableRefused {
     /// A person must decide what becomes of these departures.
-    #[error("the new timetable does not surely have {} departures that were sold", .0.len())]
-    Undecided(Vec<UndecidedShow>),
+    #[error("the new timetable does not surely have {} departures that were sold", .0.undecided.len())]
+    Undecided(Box<UndecidedTimetable>),
     /// Only a preview was wanted. Has what the import would change.
     #[error("only a preview was wanted")]
     Preview(Box<SwitchedTimetable>),

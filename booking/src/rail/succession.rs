@@ -18,14 +18,14 @@ use jiff::civil::Date;
 use self::unsure::SoughtDeparture;
 use crate::choices::ShowChoices;
 use crate::ledger::{
-    ChangedRun, DepartureDecision, KeptRun, SoldFigures, TouchedDeparture, TripOnDate,
-    UndecidedShow,
+    ChangedRun, DepartureDecision, DepartureDecisions, KeptRun, SoldFigures, TouchedDeparture,
+    TripOnDate, UndecidedShow,
 };
 
 mod unsure;
 
 /// Why a departure is cancelled that nobody has an order for.
-const GONE: &str = "The train is not in the new timetable.";
+pub const GONE: &str = "The train is not in the new timetable.";
 
 /// Two timetables, of which the new one takes the place of the earlier one.
 #[derive(Debug, Clone, Copy)]
@@ -39,15 +39,9 @@ pub struct Succession<'a> {
 }
 
 impl Succession<'_> {
-    /// Decides about each departure, in the same order.
-    ///
-    /// # Errors
-    /// Returns every departure about which a person must decide.
-    pub fn decide(
-        &self,
-        touched: &[TouchedDeparture],
-        now_ms: i64,
-    ) -> Result<Vec<DepartureDecision>, Vec<UndecidedShow>> {
+    /// Decides about each departure, or finds out that a person must decide.
+    #[must_use]
+    pub fn decide(&self, touched: &[TouchedDeparture], now_ms: i64) -> DepartureDecisions {
         let sold: Vec<SoldDeparture<'_>> = touched.iter().filter_map(sold_departure).collect();
         let outcomes = match_departures(self.earlier, self.new, &sold);
         let mut taken = BTreeMap::new();
@@ -65,20 +59,19 @@ impl Succession<'_> {
         for departure in touched {
             let outcome = outcomes.get(&departure.show.id);
             match self.decide_one(departure, outcome, &mut taken, now_ms) {
-                Ok(decision) => decided.push(decision),
-                Err(why) => undecided.push(UndecidedShow {
-                    show: departure.show.id.clone(),
-                    why,
-                    sold: departure.sold,
-                    currency: departure.show.document.currency,
-                }),
+                Ok(decision) => decided.push(Some(decision)),
+                Err(why) => {
+                    decided.push(None);
+                    undecided.push(UndecidedShow {
+                        show: departure.show.id.clone(),
+                        why,
+                        sold: departure.sold,
+                        currency: departure.show.document.currency,
+                    });
+                }
             }
         }
-        if undecided.is_empty() {
-            Ok(decided)
-        } else {
-            Err(undecided)
-        }
+        DepartureDecisions { decided, undecided }
     }
 
     /// Returns the choices about departures that nobody touched.

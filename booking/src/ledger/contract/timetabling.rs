@@ -7,9 +7,9 @@ use fairgate_model::timetables::KeptDeparture;
 use super::keeping::{by_distance, departure};
 use super::*;
 use crate::ledger::{
-    ChangedRun, DepartureDecision, KeptRun, LedgerError, NewSeatingPlan, NewTimetable, SoldFigures,
-    StoredTimetable, SwitchedTimetable, TimetableRefused, TimetableSwitch, TouchedDeparture,
-    TripOnDate, UndecidedShow,
+    ChangedRun, DepartureDecision, DepartureDecisions, KeptRun, LedgerError, NewSeatingPlan,
+    NewTimetable, SoldFigures, StoredTimetable, SwitchedTimetable, TimetableRefused,
+    TimetableSwitch, TouchedDeparture, TripOnDate, UndecidedShow,
 };
 
 pub(super) const CASES: &[Case] = cases![
@@ -46,7 +46,13 @@ fn switch(
 ) -> TimetableSwitch {
     TimetableSwitch {
         earlier,
-        decide: Box::new(move |touched| Ok(touched.iter().map(&decide).collect())),
+        decide: Box::new(move |touched| DepartureDecisions {
+            decided: touched
+                .iter()
+                .map(|touched| Some(decide(touched)))
+                .collect(),
+            undecided: Vec::new(),
+        }),
         has_choices: false,
         is_preview: false,
     }
@@ -245,7 +251,13 @@ async fn an_undecided_departure_a_preview_and_a_replaced_timetable_leave_all_as_
     let named = vec![undecided.clone()];
     let asks = TimetableSwitch {
         earlier: Some(1),
-        decide: Box::new(move |_| Err(named.clone())),
+        decide: Box::new(move |touched| DepartureDecisions {
+            decided: touched
+                .iter()
+                .map(|touched| Some(cancel(touched)))
+                .collect(),
+            undecided: named.clone(),
+        }),
         has_choices: false,
         is_preview: false,
     };
@@ -256,7 +268,14 @@ async fn an_undecided_departure_a_preview_and_a_replaced_timetable_leave_all_as_
     };
     let plans = [("rail", "ab")];
     let refused = replace(&ledger, "another", &plans, asks).await;
-    assert!(matches!(refused, Err(TimetableRefused::Undecided(all)) if all == [undecided]));
+    let Err(TimetableRefused::Undecided(refused)) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(refused.undecided, [undecided]);
+    let [decided] = &refused.decided[..] else {
+        panic!("{refused:?}");
+    };
+    assert!(matches!(decided.decision, DepartureDecision::Cancelled(..)));
     let refused = replace(&ledger, "another", &plans, preview).await;
     let Err(TimetableRefused::Preview(would)) = refused else {
         panic!("{refused:?}");

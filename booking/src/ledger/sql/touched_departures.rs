@@ -16,7 +16,7 @@ use super::sold_shows::SoldShows;
 use super::{fates, lock, moved_tickets, recut};
 use crate::ledger::{
     ChangedRun, DecideDepartures, DecidedDeparture, DepartureDecision, NewFate, SoldFigures,
-    StoredShow, TimetableRefused, TouchedDeparture,
+    StoredShow, TimetableRefused, TouchedDeparture, UndecidedTimetable,
 };
 
 /// How long (ms) before now a departure may have begun and still be on its way. Departures that
@@ -24,7 +24,10 @@ use crate::ledger::{
 const ON_ITS_WAY_MS: i64 = 4 * 24 * 3_600_000;
 
 /// Decides what becomes of each touched departure, and writes it. Returns the service date of each
-/// departure with the decision. The caller has locked the catalogue and the timetable.
+/// departure with the decision. The caller has locked the catalogue and the timetable. If a person
+/// must decide about some departures, the error has the decisions about the others. They are written
+/// all the same, because the tickets of trains that were moved are counted from what is written, and
+/// the error rolls the transaction back.
 pub(super) async fn take_over(
     tx: &SqlTransaction,
     decide: &DecideDepartures,
@@ -36,9 +39,10 @@ pub(super) async fn take_over(
     let ids: Vec<String> = shows.iter().map(|show| show.id.to_string()).collect();
     tx.lock_each(lock::PLAN, &ids).await?;
     let touched = read_touched(tx, &shows).await?;
-    let decisions = decide(&touched).map_err(TimetableRefused::Undecided)?;
+    let decisions = decide(&touched);
     let mut decided = Vec::new();
-    for (departure, decision) in touched.into_iter().zip(decisions) {
+    for (departure, decision) in touched.into_iter().zip(decisions.decided) {
+        let Some(decision) = decision else { continue };
         write_decision(tx, &departure.show, &decision, now_ms).await?;
         let Some(run) = &departure.show.run else {
             continue;
@@ -46,6 +50,7 @@ pub(super) async fn take_over(
         let decision = DecidedDeparture {
             show: departure.show.id.clone(),
             sold: departure.sold,
+            currency: departure.show.document.currency,
             moved: match &decision {
                 DepartureDecision::Changed(_, changed) if changed.has_other_times => {
                     moved_tickets::of_run(tx, &departure.show.id, &changed.run).await?
@@ -55,6 +60,13 @@ pub(super) async fn take_over(
             decision,
         };
         decided.push((run.date, decision));
+    }
+    if !decisions.undecided.is_empty() {
+        let undecided = UndecidedTimetable {
+            undecided: decisions.undecided,
+            decided: decided.into_iter().map(|(_, decided)| decided).collect(),
+        };
+        return Err(TimetableRefused::Undecided(Box::new(undecided)));
     }
     Ok(decided)
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use fairgate_model::counted::counted;
+use fairgate_model::counted::{counted, first_names};
 use fairgate_model::ids::ShowId;
 use fairgate_model::runs::TrainRun;
 use fairgate_model::runs::recut::Recut;
@@ -236,13 +236,7 @@ fn listed(trains: &mut [TrainToChoose], named_max: usize) -> String {
             train.id.clone(),
         )
     });
-    let named = trains.iter().take(named_max);
-    let named: Vec<String> = named
-        .map(|train| format!("{} ({})", train.id, train.about))
-        .collect();
-    let list = named.join(", ");
-    match trains.len().saturating_sub(named_max) {
-        0 => list,
-        more => format!("{list} and {more} more"),
-    }
+    let told = |train: &TrainToChoose| format!("{} ({})", train.id, train.about);
+    let trains: Vec<String> = trains.iter().map(told).collect();
+    first_names(&trains, named_max)
 }

@@ -16,6 +16,7 @@ use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_model::timetables::TimetableParts;
 use fairgate_model::timetables::settings::RailFile;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::harness::*;
 use crate::trains::bought;
@@ -52,6 +53,9 @@ fn train(trip: &str, number: &str, leaves: &str) -> Train {
     }
 }
 
+/// The first and the last day of the feed.
+const YEAR: &str = "20270101,20271231";
+
 /// What a ride in second class costs in the feed, in minor units.
 const PRICE: i64 = 1_000;
 
@@ -62,11 +66,19 @@ fn timetable(trains: &[Train]) -> TimetableParts {
 
 /// Makes a timetable as [`timetable`] does, with this price for each ride in second class.
 fn timetable_at(trains: &[Train], price: i64) -> TimetableParts {
-    timetable_between(trains, price, "20270101,20271231")
+    timetable_between(trains, price, YEAR)
 }
 
 /// Makes a timetable as [`timetable_at`] does, for the days from one to another.
 fn timetable_between(trains: &[Train], price: i64, days: &str) -> TimetableParts {
+    let folder = feed_between(trains, price, days);
+    let settings = RailFile::parse(SETTINGS).expect("settings");
+    let feed = read_gtfs(folder.path(), &settings);
+    feed.expect("a feed without faults").parts
+}
+
+/// Writes the feed of a timetable into a folder.
+fn feed_between(trains: &[Train], price: i64, days: &str) -> TempDir {
     let mut trips = "route_id,service_id,trip_id,trip_short_name\n".to_owned();
     let mut calls = "trip_id,arrival_time,departure_time,stop_id,stop_sequence\n".to_owned();
     for train in trains {
@@ -113,9 +125,7 @@ fn timetable_between(trains: &[Train], price: i64, days: &str) -> TimetableParts
     ] {
         std::fs::write(folder.path().join(name), text).expect("written");
     }
-    let settings = RailFile::parse(SETTINGS).expect("settings");
-    let feed = read_gtfs(folder.path(), &settings);
-    feed.expect("a feed without faults").parts
+    folder
 }
 
 /// Opens an app that sells these trains.
@@ -142,7 +152,7 @@ async fn replace_by(
 ) -> Result<SwitchedTimetable, Vec<UndecidedShow>> {
     match app.replace_timetable(parts, choices).await {
         Ok(switched) => Ok(switched),
-        Err(TimetableImportError::Undecided(all)) => Err(all),
+        Err(TimetableImportError::Undecided(refused)) => Err(refused.undecided),
         Err(other) => panic!("{other}"),
     }
 }

@@ -3,6 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use booking::choices::ImportDecisions;
+use booking::commands::import_timetable::{
+    ImportedTimetable, RailFeedKind, TimetableImport, UndecidedImport, import_timetable,
+};
+use fairgate_model::payments::kind::ProviderKind;
+
 use super::recuts::bought_between;
 use super::*;
 
@@ -148,5 +154,138 @@ async fn a_train_that_is_late_only_where_somebody_gets_on_is_named_with_its_time
         why(&app, &parts).await,
         "only re-101-2027-01-11 of the new timetable may be the same, and it leaves Bedorf at \
          11:30 instead of 09:30"
+    );
+}
+
+/// Imports the feed in a folder as the command does.
+async fn imported(
+    app: &App,
+    feed: &TempDir,
+    is_preview: bool,
+) -> Result<ImportedTimetable, UndecidedImport> {
+    let rail = feed.path().join("rail.toml");
+    std::fs::write(&rail, SETTINGS).expect("written");
+    let wanted = TimetableImport {
+        source: RailFeedKind::Gtfs,
+        folder: feed.path().to_owned(),
+        rail: Some(rail),
+        data: app.folder.path().to_owned(),
+        database: None,
+        payments: ProviderKind::None,
+        decisions: ImportDecisions {
+            is_preview,
+            ..ImportDecisions::default()
+        },
+    };
+    match import_timetable(wanted, app.clock.now_ms()).await {
+        Ok(imported) => Ok(imported),
+        Err(TimetableImportError::Undecided(undecided)) => Err(*undecided),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// Returns the notes about departures.
+fn of_departures(notes: &[String]) -> Vec<&str> {
+    let notes = notes.iter().map(String::as_str);
+    notes.filter(|note| note.contains("departure")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn departures_that_were_only_held_are_named_when_they_are_cancelled() {
+    let early = ["07:00", "07:20", "07:40"];
+    let number = |at: usize| format!("RE {}", 103 + 2 * at);
+    let mut trains = vec![train("t1", "RE 101", "09:00")];
+    trains.extend((0..22).map(|at| train(&format!("h{at}"), &number(at), early[at % 3])));
+    let app = railway(&trains).await;
+    sold(&app, 1, SOLD, SEAT).await;
+    for (visitor, at) in (2..).zip(0..22) {
+        let show = format!("re-{}-2027-01-11", 103 + 2 * at);
+        held(&app, visitor, &show, SEAT).await.is(201);
+    }
+    let told = async |left: &[Train]| {
+        let feed = feed_between(left, PRICE, YEAR);
+        let imported = imported(&app, &feed, true).await;
+        imported.expect("nothing to decide")
+    };
+    let one = told(&trains[..22]).await;
+    assert_eq!(
+        of_departures(&one.notes),
+        [
+            "1 departure that was held, but not sold, is not surely part of the new timetable and is \
+             cancelled: re-145-2027-01-11"
+        ]
+    );
+    let all = told(&trains[..1]).await;
+    assert_eq!(all.departures.cancelled.shows, 22);
+    let [note] = of_departures(&all.notes)[..] else {
+        panic!("{all:?}");
+    };
+    assert!(
+        note.starts_with("22 departures that were held, but not sold, are"),
+        "{note}"
+    );
+    assert_eq!(note.matches("-2027-01-11").count(), 20);
+    assert!(note.ends_with(" and 2 more"), "{note}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_preview_with_open_questions_tells_what_becomes_of_the_other_departures() {
+    let trains = [
+        train("t1", "RE 101", "09:00"),
+        train("t2", "RE 103", "12:00"),
+        train("t3", "RE 105", "15:00"),
+    ];
+    let app = railway(&trains).await;
+    sold(&app, 1, SOLD, SEAT).await;
+    sold(&app, 2, "re-103-2027-01-11", SEAT).await;
+    held(&app, 3, "re-105-2027-01-11", SEAT).await.is(201);
+    let feed = feed_between(&[train("t2", "RE 103", "12:20")], PRICE, YEAR);
+    for is_preview in [true, false] {
+        let undecided = imported(&app, &feed, is_preview).await;
+        let undecided = undecided.expect_err("nobody decided");
+        assert_eq!(
+            undecided.lines(),
+            [
+                "nothing was imported; beside what is to be decided, the import would do this:",
+                "of the other departures that were held or sold, 1 have other times (1 ticket, 1 buyer)",
+                "of the other departures that were held or sold, 1 leave or arrive over 15 minutes off, \
+                 so that buyers may give tickets back free (1 ticket, 1 buyer)",
+                "of the other departures that were held or sold, 1 are cancelled (0 tickets, 0 buyers)",
+            ]
+        );
+        let told = serde_json::json!(undecided);
+        assert_eq!(told["undecided"][0]["show"], SOLD);
+        assert_eq!(told["departures"]["retimed"]["tickets"], 1);
+        let gone = told["notes"][0].as_str().expect("a note");
+        assert!(gone.ends_with(": re-105-2027-01-11"), "{gone}");
+    }
+    assert_eq!(found(&app).await.len(), 3, "nothing was imported");
+    let listed = found(&app).await;
+    assert_eq!(listed[1].1, "12:00", "nothing was written");
+    held(&app, 4, "re-105-2027-01-11", "3-1B").await.is(201);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn departures_that_keep_their_fares_in_another_currency_are_counted() {
+    let trains = [
+        train("t1", "RE 101", "09:00"),
+        train("t2", "RE 103", "12:00"),
+    ];
+    let app = railway(&trains).await;
+    sold(&app, 1, SOLD, SEAT).await;
+    held(&app, 2, "re-103-2027-01-11", SEAT).await.is(201);
+    let feed = feed_between(&trains, PRICE, YEAR);
+    let same = imported(&app, &feed, false).await.expect("it is the same");
+    assert!(of_departures(&same.notes).is_empty(), "{same:?}");
+    let fares = feed.path().join("fare_attributes.txt");
+    let francs = std::fs::read_to_string(&fares).expect("readable");
+    std::fs::write(&fares, francs.replace("EUR", "CHF")).expect("written");
+    let other = imported(&app, &feed, false).await.expect("all are found");
+    assert_eq!(
+        of_departures(&other.notes),
+        [
+            "2 departures that somebody held or bought keep their fares and rules in EUR, because the \
+             new timetable is in CHF"
+        ]
     );
 }

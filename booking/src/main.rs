@@ -204,7 +204,7 @@ fn main() -> ExitCode {
             .and_then(|lines| output::print(&lines))
             .map_err(|error| format!("booking reconcile: {error}")),
         BookingCommand::Import(command) => {
-            run_import(command).map_err(|error| format!("booking import: {error}"))
+            run_import(command).map_err(|error| import_failure(&error))
         }
         BookingCommand::Dump { ledger, out } => write_dump(&ledger, &out)
             .map(|records| {
@@ -332,8 +332,19 @@ fn run_import(command: ImportCommand) -> Result<(), String> {
     output::print(&lines)
 }
 
-/// Prints what an import that waits for decisions would change. What is to be decided is part of the
-/// error, and is only printed here for programs.
+/// Puts the command's name before the text of an error. Faults keep a line of their own each, so
+/// the name comes before the last line if that one says that nothing was imported.
+fn import_failure(error: &str) -> String {
+    match error.rsplit_once('\n') {
+        Some((faults, last)) if last.starts_with("nothing was imported") => {
+            format!("{faults}\nbooking import: {last}")
+        }
+        _ => format!("booking import: {error}"),
+    }
+}
+
+/// Prints what an import that waits for decisions would change. What is to be decided is part of
+/// the error, and is only printed here for programs.
 fn print_undecided_import(undecided: &UndecidedImport, json: bool) -> Result<(), String> {
     if json {
         return output::print(&[serde_json::json!(undecided).to_string()]);

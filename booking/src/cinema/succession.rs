@@ -179,7 +179,9 @@ impl Succession<'_> {
             let why = if to_come.contains(show) {
                 let chosen = self.choices.matches.get(show);
                 chosen.and_then(|chosen| match matched.insert(chosen, show) {
-                    Some(other) => Some(format!("{chosen} of the new programme is {other}")),
+                    Some(other) => Some(format!(
+                        "{chosen} of the new programme is the showing {other} already"
+                    )),
                     None if names.contains(chosen) => None,
                     None => Some(format!("the new programme has no showing {chosen}")),
                 })

@@ -18,7 +18,7 @@ pub fn changed_lines<'a>(
     let line = |(becomes, changed): (&str, ChangedShows)| {
         let tickets = counted(changed.tickets, "ticket", "tickets");
         let buyers = counted(changed.buyers, "buyer", "buyers");
-        format!("{of}, {} {becomes} ({tickets}, {buyers})", changed.shows)
+        format!("{of}: {} {becomes} ({tickets}, {buyers})", changed.shows)
     };
     kinds.map(line).collect()
 }

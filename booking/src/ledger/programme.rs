@@ -98,11 +98,11 @@ impl ShowingChanges {
     /// Returns each kind of change that has showings, with its words.
     pub fn kinds(self) -> impl Iterator<Item = (&'static str, ChangedShows)> {
         let kinds = [
-            ("stay as they were", self.unchanged),
-            ("have another time or hall", self.moved),
-            ("go on as sold and sell nothing more", self.kept),
-            ("are cancelled", self.cancelled),
-            ("are left out and not sold any more", self.left_out),
+            ("unchanged", self.unchanged),
+            ("with another time or hall", self.moved),
+            ("going on as sold, with nothing more sold", self.kept),
+            ("cancelled", self.cancelled),
+            ("left out and not sold any more", self.left_out),
         ];
         kinds.into_iter().filter(|(_, changed)| changed.shows > 0)
     }

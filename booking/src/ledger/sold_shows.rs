@@ -41,6 +41,9 @@ impl fmt::Display for UndecidedShow {
             sold,
             currency,
         } = self;
+        if *sold == SoldFigures::default() {
+            return write!(f, "{show}: {why}");
+        }
         let tickets = counted(sold.tickets, "ticket", "tickets");
         let buyers = counted(sold.buyers, "buyer", "buyers");
         let paid = currency.with_amount(sold.paid);

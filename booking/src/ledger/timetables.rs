@@ -115,13 +115,15 @@ pub struct KeptRun {
     pub line: String,
     /// The ids of the trips that may be this departure. Nothing is sold of them.
     pub unsold: Vec<String>,
+    /// The ids by which a person chooses these trips.
+    pub matches: Vec<ShowId>,
 }
 
 /// What is decided about the departures that somebody touched.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DepartureDecisions {
-    /// The decision about each departure, in the order of the departures. `None` where a person must
-    /// decide.
+    /// The decision about each departure, in the order of the departures. `None` where a person
+    /// must decide.
     pub decided: Vec<Option<DepartureDecision>>,
     /// What a person must decide. If there is anything, nothing is stored.
     pub undecided: Vec<UndecidedShow>,

@@ -113,8 +113,11 @@ impl Succession<'_> {
                 return Ok(DepartureDecision::Same(self.on_date(*trip, date)));
             }
             MatchOutcome::Same(trip) if self.is_chosen((*trip, date)) => {
-                "the departure that it would be was named as another one (--match), so decide about this one too"
-                    .to_owned()
+                let id = self.new.show_id(*trip, date);
+                let id = id.map_or_else(String::new, |id| id.to_string());
+                format!(
+                    "it would be {id}, which was chosen for another departure (--match), so decide about this one too"
+                )
             }
             MatchOutcome::Same(trip) => match self.same(departure, run, (*trip, date)) {
                 Ok(decision) => return Ok(decision),
@@ -160,7 +163,9 @@ impl Succession<'_> {
         };
         let on_date = self.chosen_trip(departure, run, chosen)?;
         if let Some(other) = taken.insert(on_date, show.clone()) {
-            return Err(format!("{chosen} of the new timetable is {other}"));
+            return Err(format!(
+                "{chosen} of the new timetable is the departure {other} already"
+            ));
         }
         self.same(departure, run, on_date)
     }
@@ -280,13 +285,15 @@ impl Succession<'_> {
         let sold = sold_departure(departure).filter(|_| !is_cancelled);
         let trips = sold.map_or_else(Vec::new, |sold| possible_trips(self.new, line, sold));
         let date = sold.map(|sold| sold.run.date);
-        let unsold = trips
-            .into_iter()
-            .filter(|trip| date.is_none_or(|date| !taken.contains_key(&(*trip, date))));
+        let is_free = |trip: &u32| date.is_none_or(|date| !taken.contains_key(&(*trip, date)));
+        let trips: Vec<u32> = trips.into_iter().filter(is_free).collect();
+        let unsold = trips.iter().map(|trip| &self.new.trips[*trip as usize].id);
         KeptRun {
             line: line.to_owned(),
-            unsold: unsold
-                .map(|trip| self.new.trips[trip as usize].id.clone())
+            unsold: unsold.cloned().collect(),
+            matches: trips
+                .iter()
+                .filter_map(|trip| self.new.show_id(*trip, date?))
                 .collect(),
         }
     }
@@ -298,8 +305,7 @@ fn check_stretches(
     stretches: &BTreeSet<(u16, u16)>,
     is_postponed: bool,
 ) -> Result<(), String> {
-    const ADVICE: &str =
-        "so it cannot be that train: keep it, cancel it, or match it with another one";
+    const ADVICE: &str = "so it cannot be that train";
     let mut sold = stretches.iter().map(|(from, to)| *from..*to);
     if let Some(legs) = sold.find(|legs| !recut.can_be_ridden(legs)) {
         let name = |call: u16| {

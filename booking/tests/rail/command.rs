@@ -232,6 +232,25 @@ async fn an_expired_feed_is_imported_with_a_note_that_names_its_last_day() {
 }
 
 #[test]
+fn each_fault_of_a_feed_has_a_line_of_its_own() {
+    let (feed, data) = (folder(&SMALL), folder(&[]));
+    write(feed.path(), "stations.csv", "telecode,name,lon,lat\n");
+    let refused = std::process::Command::new(env!("CARGO_BIN_EXE_booking"))
+        .args(["import", "timetable", "--payments", "none", "--data"])
+        .args([data.path(), feed.path()])
+        .output()
+        .expect("it runs");
+    let told = String::from_utf8_lossy(&refused.stderr);
+    let lines: Vec<&str> = told.lines().collect();
+    assert!(lines[0].starts_with("stop_times.csv:2: "), "{told}");
+    let last = lines.last().expect("lines");
+    assert!(
+        last.starts_with("booking import: nothing was imported: 12 faults in "),
+        "{told}"
+    );
+}
+
+#[test]
 fn a_reader_that_closes_the_pipe_early_is_no_error() {
     let (feed, data) = (folder(&SMALL), folder(&[]));
     let (reader, writer) = std::io::pipe().expect("a pipe");

@@ -103,20 +103,20 @@ impl DepartureChanges {
     /// Returns each kind of change that has departures, with its words.
     pub fn kinds(self) -> impl Iterator<Item = (&'static str, ChangedShows)> {
         let kinds = [
-            ("stay as they were", self.unchanged),
-            ("have another number or name", self.renamed),
-            ("have other times", self.retimed),
+            ("unchanged", self.unchanged),
+            ("with another number or name", self.renamed),
+            ("with other times", self.retimed),
             (
-                "call at other stations, so that baskets with their seats end",
+                "at other stations, so that baskets with their seats end",
                 self.recut,
             ),
             (
-                "leave or arrive over 15 minutes off, so that buyers may give tickets back free",
+                "leaving or arriving over 15 minutes off, so that buyers may give tickets back free",
                 self.moved,
             ),
-            ("have other fares or rules for new baskets", self.repriced),
-            ("go on as sold and sell nothing more", self.kept),
-            ("are cancelled", self.cancelled),
+            ("with other fares or rules for new baskets", self.repriced),
+            ("going on as sold, with nothing more sold", self.kept),
+            ("cancelled", self.cancelled),
         ];
         kinds.into_iter().filter(|(_, changed)| changed.shows > 0)
     }
@@ -174,12 +174,14 @@ fn unsold_notes(decided: &[DecidedDeparture]) -> Vec<String> {
         else {
             return None;
         };
-        Some((&departure.show, run)).filter(|(_, run)| !run.unsold.is_empty())
+        Some((&departure.show, run)).filter(|(_, run)| !run.matches.is_empty())
     });
     let note = |(show, run): (&ShowId, &KeptRun)| {
-        let trips = run.unsold.join(", ");
+        let matches = run.matches.iter();
+        let matches: Vec<String> = matches.map(|new| format!("--match {show}={new}")).collect();
         format!(
-            "{show} goes on as it was sold, so trips that may be the same are not sold on its day: {trips}; to sell it again as one of them, import with --match {show}=ID"
+            "{show} goes on as it was sold, so departures that may be the same are not sold on its day; to sell it again as one of them, import with {}",
+            matches.join(" or ")
         )
     };
     going_on.map(note).collect()

@@ -126,6 +126,7 @@ fn kept_run(unsold: &str) -> KeptRun {
     KeptRun {
         line: "S 1".to_owned(),
         unsold: vec![unsold.to_owned()],
+        matches: Vec::new(),
     }
 }
 

@@ -24,10 +24,11 @@ use crate::ledger::{
 const ON_ITS_WAY_MS: i64 = 4 * 24 * 3_600_000;
 
 /// Decides what becomes of each touched departure, and writes it. Returns the service date of each
-/// departure with the decision. The caller has locked the catalogue and the timetable. If a person
-/// must decide about some departures, the error has the decisions about the others. They are written
-/// all the same, because the tickets of trains that were moved are counted from what is written, and
-/// the error rolls the transaction back.
+/// departure with the decision. The caller has locked the catalogue and the timetable.
+///
+/// If a person must decide about some departures, the error has the decisions about the others.
+/// They are written all the same, because the tickets of trains that were moved are counted from
+/// what is written. The error rolls the transaction back.
 pub(super) async fn take_over(
     tx: &SqlTransaction,
     decide: &DecideDepartures,

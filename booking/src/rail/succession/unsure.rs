@@ -62,8 +62,8 @@ impl TrainToChoose {
 }
 
 impl Succession<'_> {
-    /// Says why no trip is surely a departure, though `trips` may be. The trips that are `taken` are
-    /// other departures.
+    /// Says why no trip is surely a departure, though `trips` may be. The trips that are `taken`
+    /// are other departures.
     pub(super) fn unsure_why(
         &self,
         sought: SoughtDeparture<'_>,
@@ -200,8 +200,8 @@ fn apart(left: Timestamp, leaves: Timestamp) -> SignedDuration {
     leaves.duration_since(left).abs()
 }
 
-/// Says when a run leaves a call, and when the departure left there as it was sold, by the clocks of
-/// the station.
+/// Says when a run leaves a call, and when the departure left there as it was sold, by the clocks
+/// of the station.
 fn leaving(run: &TrainRun, call: u16, (left, leaves): (Timestamp, Timestamp)) -> String {
     let call = &run.calls[usize::from(call)];
     let zone = run.zone_at(call).unwrap_or("UTC");

@@ -122,7 +122,7 @@ fn the_command_previews_and_refuses_decisions_about_nothing() {
         assert_eq!(changed["preview"], !flags.is_empty());
     }
     for (flags, told) in [
-        (&["--keep", "nowhere"][..], "nowhere (0 tickets"),
+        (&["--keep", "nowhere"][..], "nowhere: no showing"),
         (&["--keep", "a", "--cancel", "a"], "a is named twice"),
         (&["--match", "a"], "OLD=NEW"),
     ] {

@@ -1,5 +1,5 @@
-//! What a person reads about an import: the trains that may be chosen for one that is not found, and
-//! what the import does without a question.
+//! What a person reads about an import: the trains that may be chosen for one that is not found,
+//! and what the import does without a question.
 
 use std::collections::BTreeMap;
 
@@ -134,7 +134,7 @@ async fn a_train_that_lost_a_sold_stop_leaves_the_other_trains_of_its_number_to_
         told,
         "only re-101-2027-01-11-t1 of the new timetable may be the same, and seats are sold from \
          Ahausen to Bedorf, and the new train does not surely have that ride, so it cannot be that \
-         train: keep it, cancel it, or match it with another one; RE 101 on that day: \
+         train; RE 101 on that day: \
          re-101-2027-01-11-t2 (leaves Ahausen at 11:00 instead of 09:00)"
     );
 }
@@ -247,10 +247,10 @@ async fn a_preview_with_open_questions_tells_what_becomes_of_the_other_departure
             undecided.lines(),
             [
                 "nothing was imported; beside what is to be decided, the import would do this:",
-                "of the other departures that were held or sold, 1 have other times (1 ticket, 1 buyer)",
-                "of the other departures that were held or sold, 1 leave or arrive over 15 minutes off, \
+                "of the other departures that were held or sold: 1 with other times (1 ticket, 1 buyer)",
+                "of the other departures that were held or sold: 1 leaving or arriving over 15 minutes off, \
                  so that buyers may give tickets back free (1 ticket, 1 buyer)",
-                "of the other departures that were held or sold, 1 are cancelled (0 tickets, 0 buyers)",
+                "of the other departures that were held or sold: 1 cancelled (0 tickets, 0 buyers)",
             ]
         );
         let told = serde_json::json!(undecided);
@@ -286,6 +286,73 @@ async fn departures_that_keep_their_fares_in_another_currency_are_counted() {
         [
             "2 departures that somebody held or bought keep their fares and rules in EUR, because the \
              new timetable is in CHF"
+        ]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_train_that_goes_on_as_sold_is_noted_with_the_match_that_sells_it_again() {
+    let app = railway(&[train("t1", "RE 101", "09:00")]).await;
+    sold(&app, 1, SOLD, SEAT).await;
+    let fast = Train {
+        stations: vec!["aa", "cc"],
+        ..train("t4", "RE 101", "09:10")
+    };
+    let trains = [fast, train("t5", "RE 101", "09:20")];
+    let keep = ShowChoices {
+        keep: [SOLD.parse().expect("a slug")].into(),
+        ..none()
+    };
+    succeed(&app, &trains, keep).await;
+    let later = [trains[0].clone(), train("t5", "RE 101", "09:25")];
+    let again = imported(&app, &feed_between(&later, PRICE, YEAR), true).await;
+    let again = again.expect("it is decided");
+    assert_eq!(
+        of_departures(&again.notes),
+        [
+            "re-101-2027-01-11 goes on as it was sold, so departures that may be the same are not sold \
+             on its day; to sell it again as one of them, import with \
+             --match re-101-2027-01-11=re-101-2027-01-11-t4 or \
+             --match re-101-2027-01-11=re-101-2027-01-11-t5"
+        ]
+    );
+    succeed(&app, &later, matched("re-101-2027-01-11-t5")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn decisions_that_clash_name_both_departures() {
+    let trains = [
+        train("t1", "RE 101", "09:00"),
+        train("t2", "RE 103", "09:30"),
+    ];
+    let app = railway(&trains).await;
+    sold(&app, 1, SOLD, SEAT).await;
+    let other = "re-103-2027-01-11";
+    sold(&app, 2, other, SEAT).await;
+    let clash = replace(&app, &trains[1..], matched(other)).await;
+    let clash = clash.expect_err("the other train is still to be decided");
+    let [named] = &clash[..] else {
+        panic!("{clash:?}");
+    };
+    assert_eq!(
+        named.to_string(),
+        "re-103-2027-01-11 (1 ticket, 1 buyer, 10.00 EUR paid): it would be re-103-2027-01-11, which \
+         was chosen for another departure (--match), so decide about this one too"
+    );
+    let mut both = matched(other);
+    let id = |id: &str| id.parse().expect("a slug");
+    both.matches.insert(id(other), id(other));
+    both.keep.insert(id("re-999-2027-01-11"));
+    let clash = replace(&app, &trains[1..], both).await;
+    let clash = clash.expect_err("two departures cannot be one");
+    let told: Vec<String> = clash.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        told,
+        [
+            "re-999-2027-01-11: nobody has held or bought a seat of a departure with this id, so there \
+             is nothing to decide; leave it out",
+            "re-103-2027-01-11 (1 ticket, 1 buyer, 10.00 EUR paid): re-103-2027-01-11 of the new \
+             timetable is the departure re-101-2027-01-11 already",
         ]
     );
 }

@@ -115,7 +115,7 @@ pub struct KeptRun {
     pub line: String,
     /// The ids of the trips that may be this departure. Nothing is sold of them.
     pub unsold: Vec<String>,
-    /// The ids by which a person chooses these trips.
+    /// The ids by which a person chooses those of these trips that have all rides that are sold.
     pub matches: Vec<ShowId>,
 }
 

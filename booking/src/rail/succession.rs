@@ -287,14 +287,16 @@ impl Succession<'_> {
         let date = sold.map(|sold| sold.run.date);
         let is_free = |trip: &u32| date.is_none_or(|date| !taken.contains_key(&(*trip, date)));
         let trips: Vec<u32> = trips.into_iter().filter(is_free).collect();
+        let as_match = |trip: &u32| {
+            let (run, date) = (departure.show.run.as_deref()?, date?);
+            self.same(departure, run, (*trip, date)).ok()?;
+            self.new.show_id(*trip, date)
+        };
         let unsold = trips.iter().map(|trip| &self.new.trips[*trip as usize].id);
         KeptRun {
             line: line.to_owned(),
             unsold: unsold.cloned().collect(),
-            matches: trips
-                .iter()
-                .filter_map(|trip| self.new.show_id(*trip, date?))
-                .collect(),
+            matches: trips.iter().filter_map(as_match).collect(),
         }
     }
 }

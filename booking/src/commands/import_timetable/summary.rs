@@ -174,14 +174,21 @@ fn unsold_notes(decided: &[DecidedDeparture]) -> Vec<String> {
         else {
             return None;
         };
-        Some((&departure.show, run)).filter(|(_, run)| !run.matches.is_empty())
+        Some((&departure.show, run)).filter(|(_, run)| !run.unsold.is_empty())
     });
     let note = |(show, run): (&ShowId, &KeptRun)| {
+        let trips = run.unsold.join(", ");
         let matches = run.matches.iter();
         let matches: Vec<String> = matches.map(|new| format!("--match {show}={new}")).collect();
+        let again = match &matches[..] {
+            [] => String::new(),
+            matches => format!(
+                "; to sell it again as one of them, import with {}",
+                matches.join(" or ")
+            ),
+        };
         format!(
-            "{show} goes on as it was sold, so departures that may be the same are not sold on its day; to sell it again as one of them, import with {}",
-            matches.join(" or ")
+            "{show} goes on as it was sold, so trips that may be the same are not sold on its day: {trips}{again}"
         )
     };
     going_on.map(note).collect()

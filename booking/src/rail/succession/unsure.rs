@@ -75,13 +75,15 @@ impl Succession<'_> {
         let others = || self.other_trains(sought, trips, taken);
         match (trips, &mut trains[..]) {
             ([trip], [only]) => {
-                let id = &only.id;
+                let TrainToChoose { id, about, .. } = &*only;
                 let begins = format!("only {id} of the new timetable may be the same, and");
                 let same = self.same(sought.departure, sought.run, (*trip, sought.date));
                 match same {
                     Err(why) => format!("{begins} {why}{}", others()),
-                    Ok(_) if only.is_far() => format!("{begins} it {}{}", only.about, others()),
-                    Ok(_) => format!("{begins} that may also be another departure"),
+                    Ok(_) if only.is_far() => format!("{begins} it {about}{}", others()),
+                    Ok(_) => format!(
+                        "only {id} ({about}) of the new timetable may be the same, and that may also be another departure"
+                    ),
                 }
             }
             (_, []) => format!(

@@ -184,6 +184,14 @@ async fn imported(
     }
 }
 
+/// Returns the notes about trips that are not sold.
+fn of_trips(notes: &[String]) -> Vec<&str> {
+    let notes = notes.iter().map(String::as_str);
+    notes
+        .filter(|note| note.contains("not sold on its day"))
+        .collect()
+}
+
 /// Returns the notes about departures.
 fn of_departures(notes: &[String]) -> Vec<&str> {
     let notes = notes.iter().map(String::as_str);
@@ -306,14 +314,20 @@ async fn a_train_that_goes_on_as_sold_is_noted_with_the_match_that_sells_it_agai
     succeed(&app, &trains, keep).await;
     let later = [trains[0].clone(), train("t5", "RE 101", "09:25")];
     let again = imported(&app, &feed_between(&later, PRICE, YEAR), true).await;
-    let again = again.expect("it is decided");
     assert_eq!(
-        of_departures(&again.notes),
+        of_trips(&again.expect("it is decided").notes),
         [
-            "re-101-2027-01-11 goes on as it was sold, so departures that may be the same are not sold \
-             on its day; to sell it again as one of them, import with \
-             --match re-101-2027-01-11=re-101-2027-01-11-t4 or \
+            "re-101-2027-01-11 goes on as it was sold, so trips that may be the same are not sold on its \
+             day: t4, t5; to sell it again as one of them, import with \
              --match re-101-2027-01-11=re-101-2027-01-11-t5"
+        ]
+    );
+    let fast = imported(&app, &feed_between(&later[..1], PRICE, YEAR), true).await;
+    assert_eq!(
+        of_trips(&fast.expect("it is decided").notes),
+        [
+            "re-101-2027-01-11 goes on as it was sold, so trips that may be the same are not sold on its \
+             day: t4"
         ]
     );
     succeed(&app, &later, matched("re-101-2027-01-11-t5")).await;
@@ -354,5 +368,21 @@ async fn decisions_that_clash_name_both_departures() {
             "re-103-2027-01-11 (1 ticket, 1 buyer, 10.00 EUR paid): re-103-2027-01-11 of the new \
              timetable is the departure re-101-2027-01-11 already",
         ]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_train_that_may_also_be_another_one_is_named_with_its_time() {
+    let trains = [
+        train("t1", "RE 101", "09:00"),
+        train("t2", "RE 101", "09:30"),
+    ];
+    let app = railway(&trains).await;
+    sold(&app, 1, "re-101-2027-01-11-t1", SEAT).await;
+    let left = replace(&app, &[train("t3", "RE 101", "09:20")], none()).await;
+    assert_eq!(
+        left.expect_err("it may be either")[0].why,
+        "only re-101-2027-01-11 (leaves Ahausen at 09:20 instead of 09:00) of the new timetable may be \
+         the same, and that may also be another departure"
     );
 }

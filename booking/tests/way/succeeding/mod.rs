@@ -3,9 +3,10 @@
 
 mod cases;
 mod chains;
+mod explaining;
 mod recuts;
 mod telling;
-mod told;
+
 mod unfinished;
 
 use booking::choices::ShowChoices;

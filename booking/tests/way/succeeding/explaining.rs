@@ -12,7 +12,6 @@ use fairgate_model::payments::kind::ProviderKind;
 use super::recuts::bought_between;
 use super::*;
 
-
 /// Returns why a timetable does not surely have the one departure that was sold.
 async fn why(app: &App, parts: &TimetableParts) -> String {
     let undecided = replace_by(app, parts, none()).await;

@@ -36,7 +36,8 @@ pub async fn put(
     JsonAnswer::json(200, &put.await.map_err(programme_problem)?)
 }
 
-/// Reads what a person decided from the parameters of a call. An empty value counts as not given.
+/// Reads what a person decided from the parameters of a call. An empty list of shows counts as not
+/// given. `preview` must be written out, so that nothing is imported by a slip.
 fn import_decisions(query: &[(String, String)]) -> Result<ImportDecisions, Problem> {
     let (mut matches, mut keep, mut cancel) = (Vec::new(), Vec::new(), Vec::new());
     let mut is_preview = false;
@@ -45,18 +46,29 @@ fn import_decisions(query: &[(String, String)]) -> Result<ImportDecisions, Probl
             Problem::invalid_field(field, format!("{field}: {why}. Nothing was changed."))
         };
         let values = value.split(',').map(str::trim);
-        for value in values.filter(|value| !value.is_empty()) {
-            match name.as_str() {
-                "match" => matches.push(parse_match(value).map_err(|why| wrong("match", why))?),
-                "keep" => keep.push(parse_show(value).map_err(|why| wrong("keep", why))?),
-                "cancel" => cancel.push(parse_show(value).map_err(|why| wrong("cancel", why))?),
-                "preview" => {
-                    let flag = value.parse();
-                    is_preview =
-                        flag.map_err(|_| wrong("preview", "write it as true or false".to_owned()))?;
+        let values = values.filter(|value| !value.is_empty());
+        match name.as_str() {
+            "match" => {
+                for value in values {
+                    matches.push(parse_match(value).map_err(|why| wrong("match", why))?);
                 }
-                _ => return Err(unknown_parameter(name)),
             }
+            "keep" | "cancel" => {
+                let list = if name == "keep" {
+                    &mut keep
+                } else {
+                    &mut cancel
+                };
+                for value in values {
+                    list.push(parse_show(value).map_err(|why| wrong(name, why))?);
+                }
+            }
+            "preview" => {
+                is_preview = value
+                    .parse()
+                    .map_err(|_| wrong("preview", "write it as true or false".to_owned()))?;
+            }
+            _ => return Err(unknown_parameter(name)),
         }
     }
     let choices = ShowChoices::from_lists(matches, keep, cancel).map_err(|twice| {
@@ -167,8 +179,10 @@ mod tests {
             ("keep=A", 422, "keep"),
             ("match=a", 422, "OLD=NEW"),
             ("preview=maybe", 422, "preview"),
+            ("preview=", 422, "preview"),
             ("keep=a&cancel=a", 400, "a is named twice"),
             ("kept=a", 400, "kept"),
+            ("kept=", 400, "kept"),
         ] {
             let refused = read(query).expect_err(query);
             assert_eq!(refused.status.as_u16(), status, "{query}");

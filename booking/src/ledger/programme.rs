@@ -79,13 +79,17 @@ pub enum LeavingDecision {
 }
 
 /// What a new programme changes for the showings of earlier ones that have not begun, by kind of
-/// change.
+/// change. A showing with several changes counts in each of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 pub struct ShowingChanges {
-    /// They keep their time and their hall.
+    /// They keep their time, hall, title, prices and rules.
     pub unchanged: ChangedShows,
     /// They have another time or hall. Nobody has orders for them.
     pub moved: ChangedShows,
+    /// They have another title, which tickets that were sold have, too, from now on.
+    pub retitled: ChangedShows,
+    /// They have other prices or rules for whoever holds seats from now on.
+    pub repriced: ChangedShows,
     /// They go on as they were sold, and nothing more is sold of them.
     pub kept: ChangedShows,
     /// They are cancelled, and their buyers get their money back.
@@ -100,6 +104,8 @@ impl ShowingChanges {
         let kinds = [
             ("unchanged", self.unchanged),
             ("with another time or hall", self.moved),
+            ("with another title, also on sold tickets", self.retitled),
+            ("with other prices or rules for new baskets", self.repriced),
             ("going on as sold, with nothing more sold", self.kept),
             ("cancelled", self.cancelled),
             ("left out and not sold any more", self.left_out),

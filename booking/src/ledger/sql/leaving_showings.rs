@@ -45,12 +45,45 @@ impl DecidedShowings<'_> {
     }
 }
 
-/// Decides about each showing of earlier programmes. `moved` are shows whose time or hall changes.
-/// The caller has locked the catalogue.
+/// Showings that the new programme has, too, and that change, by kind of change.
+pub(super) struct PresentShowings<'a> {
+    /// Those that get another time, hall or film.
+    pub(super) moved: &'a [String],
+    /// Those that get another title.
+    pub(super) retitled: &'a [String],
+    /// Those that get other prices or rules.
+    pub(super) repriced: &'a [String],
+}
+
+impl PresentShowings<'_> {
+    /// Counts the showings that go on, in each kind of change that they have.
+    fn count(&self, going_on: &[ShowId], sold: &SoldShows, changes: &mut ShowingChanges) {
+        let named = |shows: &'_ [String]| -> HashSet<String> { shows.iter().cloned().collect() };
+        let mut kinds = [
+            (named(self.moved), &mut changes.moved),
+            (named(self.retitled), &mut changes.retitled),
+            (named(self.repriced), &mut changes.repriced),
+        ];
+        for show in going_on {
+            let mut is_unchanged = true;
+            for (shows, kind) in &mut kinds {
+                if shows.contains(show.as_str()) {
+                    kind.add(sold.figures(show));
+                    is_unchanged = false;
+                }
+            }
+            if is_unchanged {
+                changes.unchanged.add(sold.figures(show));
+            }
+        }
+    }
+}
+
+/// Decides about each showing of earlier programmes. The caller has locked the catalogue.
 pub(super) async fn decide<'a>(
     tx: &SqlTransaction,
     succession: &'a ProgrammeSuccession,
-    moved: &[String],
+    present: &PresentShowings<'_>,
     now_ms: i64,
 ) -> std::result::Result<DecidedShowings<'a>, ProgrammeRefused> {
     let leaving = succession.leaving.iter().map(|leaving| &leaving.show);
@@ -82,15 +115,7 @@ pub(super) async fn decide<'a>(
     if !undecided.is_empty() {
         return Err(ProgrammeRefused::Undecided(undecided));
     }
-    let moved: HashSet<&str> = moved.iter().map(String::as_str).collect();
-    for show in &succession.going_on {
-        let kind = if moved.contains(show.as_str()) {
-            &mut decided.changes.moved
-        } else {
-            &mut decided.changes.unchanged
-        };
-        kind.add(sold.figures(show));
-    }
+    present.count(&succession.going_on, &sold, &mut decided.changes);
     Ok(decided)
 }
 

@@ -63,7 +63,7 @@ async fn put_programme(
     renumber_plans(tx, programme, &present, &mut newest, now_ms).await?;
     let changes = compare(programme, &newest, &present)?;
     let succession = &programme.succession;
-    let decided = leaving_showings::decide(tx, succession, &changes.moved, now_ms).await?;
+    let decided = leaving_showings::decide(tx, succession, &changes.of_present(), now_ms).await?;
     let sold = sold_of(tx, &changes.other_currency).await?;
     if !sold.is_empty() {
         return Err(ProgrammeRefused::CurrencyInUse(sold));
@@ -208,6 +208,44 @@ struct ProgrammeChanges<'a> {
     other_currency: Vec<String>,
     /// Shows that get another time, another hall or another film.
     moved: Vec<String>,
+    /// Shows that get another title.
+    retitled: Vec<String>,
+    /// Shows that get other prices, or other rules for refunds and exchanges.
+    repriced: Vec<String>,
+}
+
+impl ProgrammeChanges<'_> {
+    /// Returns the shows that go on, by kind of change.
+    fn of_present(&self) -> leaving_showings::PresentShowings<'_> {
+        leaving_showings::PresentShowings {
+            moved: &self.moved,
+            retitled: &self.retitled,
+            repriced: &self.repriced,
+        }
+    }
+
+    /// Notes how a stored showing differs from its new document.
+    fn note(
+        &mut self,
+        show: &ShowId,
+        known: &ShowDocument,
+        new: &ShowDocument,
+        is_other_film: bool,
+    ) {
+        let note = |is_noted: bool, shows: &mut Vec<String>| {
+            shows.extend(is_noted.then(|| show.to_string()));
+        };
+        let terms = |document: &ShowDocument| (document.prices.clone(), document.refunds.clone());
+        note(known.currency != new.currency, &mut self.other_currency);
+        note(known.title != new.title, &mut self.retitled);
+        note(
+            terms(known) != terms(new) || known.exchange != new.exchange,
+            &mut self.repriced,
+        );
+        // A film may get another id and keep its title.
+        let is_other = is_other_film && known.title != new.title;
+        note(is_other || !known.moves_to(new).is_empty(), &mut self.moved);
+    }
 }
 
 /// Gives a new version number to the plan of each hall into which a showing moves, if the showing
@@ -272,15 +310,8 @@ fn compare<'a>(
         if known.plan_version == plan_version && known.document == *document {
             continue;
         }
-        if known.document.currency != document.currency {
-            changes.other_currency.push(id.to_string());
-        }
-        // A film may get another id and keep its title.
-        let is_other_film =
-            programme.succession.other_film.contains(id) && known.document.title != document.title;
-        if is_other_film || !known.document.moves_to(&document).is_empty() {
-            changes.moved.push(id.to_string());
-        }
+        let is_other_film = programme.succession.other_film.contains(id);
+        changes.note(id, &known.document, &document, is_other_film);
         if known.plan_version != plan_version {
             changes.pinned_anew.insert(id.to_string(), known.pin());
         }

@@ -72,7 +72,7 @@ async fn on() -> App {
         put,
         json!({"cities": 2, "cinemas": 3, "halls": 4, "films": 2, "showings": 5, "new_plans": 4,
             "new_showings": 5, "changed_showings": 0, "unsold_showings": 0, "left_out": [],
-            "earlier": {"unchanged": none, "moved": none, "kept": none, "cancelled": none, "left_out": none},
+            "earlier": {"unchanged": none, "moved": none, "retitled": none, "repriced": none, "kept": none, "cancelled": none, "left_out": none},
             "preview": false, "notes": []})
     );
     app

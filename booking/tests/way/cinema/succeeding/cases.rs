@@ -357,3 +357,23 @@ async fn no_other_film_is_sold_in_the_hall_of_a_showing_that_goes_on_as_sold() {
     let again = replace(&app, &others, "").await.is(200);
     assert_eq!(again["unsold_showings"], 1, "{again:#}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_counts_sold_tickets_whose_title_or_price_changes() {
+    let both = [orchard("19:00"), listed("tram", "12:00")];
+    let app = cinema(&both).await;
+    sold(&app, 1, SHOW, &["A-1", "A-2"]).await;
+    let mut changed = listed_programme(&both);
+    changed["films"][0]["title"] = json!("The old orchard");
+    changed["showings"][0]["prices"]["cat1"] = json!(1_200);
+    for query in ["?preview=true", ""] {
+        let path = format!("/v1/promoter/cinema{query}");
+        let told = app.ask(put(&path, &changed).by(&PROMOTER)).await.is(200);
+        let earlier = &told["earlier"];
+        for kind in ["retitled", "repriced"] {
+            assert_eq!(earlier[kind]["tickets"], 2, "{kind}: {earlier:#}");
+        }
+        let counted = ["moved", "unchanged"].map(|kind| earlier[kind]["shows"].as_u64());
+        assert_eq!(counted, [Some(0), Some(1)], "{earlier:#}");
+    }
+}

@@ -86,10 +86,11 @@ async function look() {
   const answer = await call("GET", path);
   if (sending || !hold) return;
   if (answer.status === 404 || answer.status === 410) return gone(hold);
+  if (answer.problem?.code === "show_cancelled") return refused(answer.problem);
   if (!answer.ok) return;
   if (answer.body.state === "ordered") return orderedElsewhere();
   const skew_ms = skewOf(answer.body.server_time);
-  const isSame = ["seats", "expires_at"].every((field) => JSON.stringify(answer.body[field]) === JSON.stringify(hold[field]));
+  const isSame = ["seats", "expires_at", "journey"].every((field) => JSON.stringify(answer.body[field]) === JSON.stringify(hold[field]));
   hold = { ...hold, ...answer.body, skew_ms };
   if (!isSame) render();
 }
@@ -171,6 +172,14 @@ async function pay(event) {
 function refused(problem) {
   if (problem.code === "hold_expired") return gone(hold);
   if (problem.code === "hold_ordered") return orderedElsewhere();
+  if (problem.code === "show_cancelled") {
+    close();
+    return showProblem(problem);
+  }
+  if (problem.code === "terms_changed") {
+    look();
+    return showProblem(problem, {}, [{ label: t("checkout.back"), href: seatsAddress() ?? "/" }]);
+  }
   const mayRetry = problem.status === 0 || problem.status >= 500 || problem.code === "idempotency_in_flight";
   const actions = mayRetry && problem.code !== "payments_not_configured" ? [{ label: t("common.try_again"), run: () => $("buyer-form").requestSubmit() }] : [];
   const [total, limit] = [problem.total ?? hold?.total, problem.minimum ?? problem.maximum ?? problem.step];

@@ -92,15 +92,18 @@ export function isShared(room) {
  * Returns this browser's hold of a show as the server knows it. If this browser has none, and the
  * visitor may have the place on another device, returns the hold of that device. If the server
  * gives no answer, returns the stored hold until its deadline. Returns null if there is no hold, or
- * it was ordered or has ended.
+ * it was ordered or has ended. If it ended before its time, calls `lost` with the problem.
  */
-export async function holdOf(show, room) {
+export async function holdOf(show, room, lost = () => {}) {
   const id = kept.get(`held.${show}`);
   const stored = id && holdKept(id);
   if (!stored) return isShared(room) ? holdElsewhere(show, room) : null;
   const answer = await call("GET", `/v1/holds/${encodeURIComponent(id)}`);
   if (answer.ok && answer.body.state !== "ordered") return rememberHold(show, room, { ...stored, ...answer.body });
-  const isGone = answer.ok || answer.status === 404 || answer.status === 410 || Date.parse(stored.expires_at) - stored.skew_ms <= Date.now();
+  const isOver = Date.parse(stored.expires_at) - stored.skew_ms <= Date.now();
+  if (answer.problem?.code === "show_cancelled") lost(answer.problem);
+  else if (answer.status === 410 && !isOver && !kept.get(`ordered.${id}`)) lost({ code: "hold_released", status: 410 });
+  const isGone = answer.ok || answer.problem?.code === "show_cancelled" || answer.status === 404 || answer.status === 410 || isOver;
   if (!isGone) return stored;
   forgetHold(show, id);
   return isShared(room) ? holdElsewhere(show, room) : null;

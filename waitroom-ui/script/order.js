@@ -143,7 +143,7 @@ function renderSeats() {
   else if (title) put("show-title", [title, whereLine(order.venue_name, order), order.starts_at && when(order.starts_at)].filter(Boolean).join(" · "));
   const sold = order.journey_as_sold;
   show($("moved"), Boolean(sold));
-  if (sold) put("moved", t("common.train_changed", { sold: journeyWords(sold) }));
+  if (sold) put("moved", t(order.refund_offer?.reason === "train_retimed" ? "common.train_changed_free" : "common.train_changed", { sold: journeyWords(sold) }));
   put("total", money(order.total));
   $("seats").replaceChildren(...(order.seats ?? []).map(seatRow));
   renderOpensWhere();

@@ -11,6 +11,8 @@ import { tellOrdered } from "./seats-ordered.js";
 /** How often, and after how many ms again, the page asks for the order of a hold. */
 const ORDER_TRIES = 4;
 const ORDER_PAUSE_MS = 1_000;
+/** How often a visible page reads its hold again, in case that it has ended at the server. */
+const LOOK_MS = 15_000;
 
 export class HeldBar {
   /**
@@ -37,8 +39,26 @@ export class HeldBar {
     $("change-save").addEventListener("click", () => this.saveChange());
     $("change-cancel").addEventListener("click", () => this.endChange());
     addEventListener("storage", ({ key }) => key === `fairgate.hold.${this.hold?.hold}` && this.storedElsewhere());
+    document.addEventListener("visibilitychange", () => this.look());
+    this.looking = setInterval(() => this.look(), LOOK_MS);
     // A page that the browser kept while another page was shown got no such events.
     addEventListener("pageshow", ({ persisted }) => persisted && this.hold && this.storedElsewhere());
+  }
+
+  /** Reads the hold again, and says so if it has ended before its time. */
+  async look() {
+    if (!this.hold || this.isBusy || document.visibilityState !== "visible") return;
+    const { hold } = this.hold;
+    const answer = await call("GET", this.path());
+    if (this.hold?.hold !== hold || this.isBusy) return;
+    if (answer.status === 410) this.endedElsewhere();
+    else if (answer.problem?.code === "show_cancelled") this.cancelled(answer.problem);
+  }
+
+  /** Ends the bar, because the show of the hold is cancelled. */
+  cancelled(problem) {
+    this.end();
+    showProblem(problem);
   }
 
   labels() {
@@ -213,6 +233,7 @@ export class HeldBar {
 
   refused(problem) {
     if (problem.code === "hold_expired") this.endedElsewhere();
+    else if (problem.code === "show_cancelled") this.cancelled(problem);
     else this.on.refused(problem);
   }
 

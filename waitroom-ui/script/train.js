@@ -210,7 +210,7 @@ $("own-open")?.addEventListener("click", openOwn);
 if (departs) show($("wait-open"), false);
 $("wait-open")?.addEventListener("click", () => wish());
 $("wait-category").value = firstShort ?? "";
-holdOf(doc.show, room?.room).then((held) => {
+holdOf(doc.show, room?.room, (problem) => showProblem(problem)).then((held) => {
   if (held) bar.take(held);
   tellOrders(doc.show);
   waiting.setOver(news.isOver);

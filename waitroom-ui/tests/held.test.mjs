@@ -55,6 +55,7 @@ Object.assign(globalThis, {
     documentElement: { classList: { add() {} }, lang: "en" },
     getElementById: (id) => elements.get(id) ?? elements.set(id, new Element()).get(id),
     createElement: () => new Element(),
+    addEventListener() {},
   },
   addEventListener: (_, listener) => listeners.push(listener),
   matchMedia: () => ({ matches: true }),
@@ -126,6 +127,27 @@ withBar("a hold that ended at the server before its time does not count as run o
   bar.refused({ code: "hold_expired", status: 410 });
   assert.equal(told.ended, true);
   assert.equal(elements.get("problem").dataset.code, "hold_released");
+});
+
+test("a page that is looked at finds out that its hold has ended, or its show is cancelled", async () => {
+  const told = { ended: 0 };
+  const bar = new HeldBar("show", "room", { changed() {}, ended: () => (told.ended += 1), refused() {} });
+  document.visibilityState = "visible";
+  const answers = [
+    [200, { hold: "hold_1", state: "basket" }, undefined],
+    [410, { code: "hold_expired", status: 410 }, "hold_released"],
+    [409, { code: "show_cancelled", status: 409 }, "show_cancelled"],
+  ];
+  for (const [status, body, code] of answers) {
+    elements.get("problem").dataset.code = undefined;
+    bar.take({ ...held, expires_at: new Date(Date.now() + 300_000).toISOString(), server_time: new Date().toISOString() });
+    globalThis.fetch = async () => new Response(JSON.stringify(body), { status, headers: { "content-type": "application/json" } });
+    await bar.look();
+    assert.equal(elements.get("problem").dataset.code, code);
+  }
+  assert.equal(told.ended, 2);
+  document.visibilityState = undefined;
+  clearInterval(bar.looking);
 });
 
 withBar("a hold that another tab orders is told with a link, and no longer as a basket", ({ told }) => {

@@ -31,6 +31,7 @@ use fairgate_model::shows::{Show, prices_of_run};
 use fairgate_model::venues::VenueLocation;
 use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use crate::ledger::{Ledger, NewVenuePlan, StoredShow};
 use edition::CatalogueEdition;
@@ -62,6 +63,8 @@ struct CatalogueState {
     /// The locations of the halls of the cinema programme.
     halls: RwLock<places::VenueLocations>,
     newest_read: newest::NewestRead,
+    /// When the last successful reading of the changes of other nodes began.
+    refreshed_at: parking_lot::Mutex<Option<Instant>>,
     /// Earlier versions of terms that were read from the ledger. They never change.
     terms: RwLock<HashMap<(ShowId, u32), Arc<SaleTerms>>>,
     /// `shows`, `coverage`, `withheld` and `venues` are at least as new as this version of the
@@ -101,8 +104,11 @@ impl Catalogue {
     /// # Errors
     /// Returns an error if the ledger cannot be read.
     pub async fn refresh_catalogue(&self) -> Result<bool, LedgerError> {
+        let began = Instant::now();
         self.follow_departures().await?;
-        self.reload_if_changed().await
+        let has_changed = self.reload_if_changed().await?;
+        *self.shared.refreshed_at.lock() = Some(began);
+        Ok(has_changed)
     }
 
     /// Returns the version of the ledger's catalogue that this process has read.

@@ -19,6 +19,12 @@ const APART: Duration = Duration::from_millis(50);
 /// How long a caller waits for such a reading.
 const READ_MAX: Duration = Duration::from_secs(2);
 
+/// A process that has not read the changes of other nodes for this long stood still, or the ledger
+/// did not answer.
+const BEHIND_AFTER: Duration = Duration::from_secs(1);
+/// How long a new hold waits for the changes that such a process has missed.
+const CATCH_UP_MAX: Duration = Duration::from_millis(250);
+
 /// When the last reading for a show that this node did not know began.
 #[derive(Debug, Default)]
 pub(super) struct NewestRead(Mutex<LastNewestRead>);
@@ -59,6 +65,23 @@ impl Catalogue {
         }
         self.read_newest().await?;
         Ok(self.show_with_ledger_row(id))
+    }
+
+    /// Returns the show of a new hold, as [`Self::newest_show`] does. If this process stood still,
+    /// it first reads the changes of other nodes, so that it does not sell at a price that no
+    /// longer counts. If the ledger does not answer soon, it goes on with what it knows.
+    ///
+    /// # Errors
+    /// Returns an error as [`Self::newest_show`] does.
+    pub async fn show_for_hold(&self, id: &str) -> Result<Option<Arc<Show>>, LedgerError> {
+        let refreshed_at = *self.shared.refreshed_at.lock();
+        if self.ledger.is_shared()
+            && refreshed_at.is_some_and(|at| at.elapsed() > BEHIND_AFTER)
+            && !matches!(timeout(CATCH_UP_MAX, self.read_newest()).await, Ok(Ok(())))
+        {
+            tracing::debug!(id, "the newest changes could not be read before a hold");
+        }
+        self.newest_show(id).await
     }
 
     /// Returns the show whose id is this text, also if another node has only just put it.

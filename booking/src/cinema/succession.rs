@@ -3,7 +3,7 @@
 //! the new programme does not surely have, a person decides. The ledger knows what was touched, and
 //! asks for these decisions inside the transaction that stores the programme.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use fairgate_model::counted::counted;
@@ -71,7 +71,8 @@ impl Succession<'_> {
     /// Returns the choices that are about nothing.
     pub fn succeed(&self, new: Programme) -> Result<SucceededProgramme, Vec<UndecidedShow>> {
         let earlier = self.earlier_showings();
-        let wrong = self.wrong_choices(&earlier, &new);
+        let mut wrong = self.wrong_choices(&earlier, &new);
+        wrong.extend(self.needless_cancels(&earlier, &new));
         if !wrong.is_empty() {
             return Err(wrong);
         }
@@ -197,6 +198,35 @@ impl Succession<'_> {
             }));
         }
         wrong
+    }
+
+    /// Returns the showings that are to be cancelled although the new programme surely has them as
+    /// they are. They would be sold again at once, as other shows.
+    fn needless_cancels(&self, earlier: &[EarlierShowing], new: &Programme) -> Vec<UndecidedShow> {
+        let others = ShowChoices {
+            cancel: BTreeSet::default(),
+            ..self.choices.clone()
+        };
+        let matches = match_showings(earlier, &listed(new), &others);
+        let found = matches.new.iter().zip(&new.showings);
+        let needless = found.filter_map(|(is, showing)| {
+            let NewShowingIs::Same(at) = is else {
+                return None;
+            };
+            let earlier = &earlier[*at];
+            let is_as_it_was = (&earlier.film, &earlier.hall, earlier.listed_start)
+                == (&showing.film, &showing.hall, showing.starts_at);
+            (is_as_it_was && self.choices.cancel.contains(&earlier.show)).then_some(&earlier.show)
+        });
+        let wrong = needless.map(|show| UndecidedShow {
+            show: show.clone(),
+            why: format!(
+                "the new programme has this showing, so there is nothing to decide; leave it out. If it does not take place, cancel it by the call POST /v1/promoter/shows/{show}/cancel"
+            ),
+            sold: SoldFigures::default(),
+            currency: new.currency,
+        });
+        wrong.collect()
     }
 
     /// Returns what becomes of a showing that was not found. Returns `None` if it is left alone.

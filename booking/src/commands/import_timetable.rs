@@ -136,7 +136,14 @@ pub async fn import_timetable(
     let is_preview = wanted.decisions.is_preview;
     let switched = replace_timetable(&ledger, &feed.parts, wanted.decisions, now_ms).await;
     open::close_installation(&installation).await;
-    Ok(import_summary(&switched?, is_preview, feed))
+    match switched {
+        Ok(switched) => Ok(import_summary(&switched, is_preview, feed)),
+        Err(TimetableImportError::Undecided(mut undecided)) => {
+            undecided.notes.extend(feed.notes);
+            Err(TimetableImportError::Undecided(undecided))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Puts a timetable in the place of the one in force. `decisions` are what a person decided

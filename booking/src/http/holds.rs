@@ -140,7 +140,8 @@ pub async fn take(
     headers: HeaderMap,
     JsonBytes(body): JsonBytes,
 ) -> Result<Response, Problem> {
-    let show = routes.find_show_for_hold(&show).await?;
+    let found = routes.desk.catalogue.show_for_hold(&show).await?;
+    let show = found.ok_or_else(|| Problem::not_found("show", &show))?;
     let pass = routes
         .door
         .require_sale(&headers, &show, routes.clock.now_ms() / 1_000)
@@ -184,6 +185,9 @@ pub async fn read(
         .require_pass(&headers, &show.id, routes.clock.now_ms() / 1_000)?;
     let found = routes.desk.seats.store.hold(&id, pass.holder()).await;
     match found {
+        Ok(hold) if show.is_cancelled() && hold.stage == HoldStage::Basket => {
+            Err(HoldRefusal::ShowCancelled.into())
+        }
         Ok(hold) => {
             routes
                 .hold_answer(200, &show, hold, routes.clock.now_ms())

@@ -2,7 +2,7 @@
 //! and whether booking can sell. The answers do not depend on whether booking runs in the gateway's
 //! process or behind `/internal/v1`.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
 use fairgate_base::clock::Clock;
@@ -373,14 +373,21 @@ impl GatewayDesk {
         let trains = self.catalogue.trains_of(room, now_ms).await?;
         let mut counted = found.clone();
         counted.retain(|show| show.run.is_none());
+        // The built-in room lists no departures, but people inside it buy them.
+        let of_trains = trains.touched.iter().map(|show| show.id.clone());
+        let ids: BTreeSet<ShowId> = found
+            .iter()
+            .map(|show| show.id.clone())
+            .chain(of_trains)
+            .collect();
         counted.extend(trains.touched);
         let mut figures = self.seats.show_figures(&counted, now_ms).await?;
         figures.counts.free += trains.free;
         figures.gone += trains.gone;
-        let ids = found.iter().map(|show| show.id.clone()).collect();
         let mut pulse = BookingPulse::from_figures(&figures);
         let for_line = self.seats.seats_for_line(&found, now_ms).await?;
         (pulse.prices, pulse.shows) = (for_line.tiers, for_line.shows);
+        let ids = ids.into_iter().collect();
         pulse.finished = self.ledger.finished(finished_after, ids).await?;
         Ok(pulse)
     }

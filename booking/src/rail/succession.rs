@@ -98,6 +98,7 @@ impl Succession<'_> {
             return Ok(DepartureDecision::Left(KeptRun::default()));
         };
         if self.choices.has(&departure.show.id) {
+            self.check_cancel(departure, run, outcome)?;
             return self.chosen(departure, run, taken);
         }
         let Some(outcome) = outcome else {
@@ -141,6 +142,32 @@ impl Succession<'_> {
         }
         let kept = KeptRun::default();
         Ok(DepartureDecision::Cancelled(GONE.to_owned(), kept))
+    }
+
+    /// Refuses to cancel a departure that the new timetable surely has. Its trip would be sold
+    /// again at once, as another departure.
+    fn check_cancel(
+        &self,
+        departure: &TouchedDeparture,
+        run: &TrainRun,
+        outcome: Option<&MatchOutcome>,
+    ) -> Result<(), String> {
+        let show = &departure.show.id;
+        let is_cancelled = departure.show.fate == Some(ShowFate::Cancelled);
+        let Some(MatchOutcome::Same(trip)) = outcome else {
+            return Ok(());
+        };
+        let date = self.date_of(departure, run);
+        if is_cancelled
+            || !self.choices.cancel.contains(show)
+            || self.is_chosen((*trip, date))
+            || self.same(departure, run, (*trip, date)).is_err()
+        {
+            return Ok(());
+        }
+        Err(format!(
+            "the new timetable has this train, so there is nothing to decide; leave it out. If the train does not run, cancel it by the call POST /v1/promoter/shows/{show}/cancel"
+        ))
     }
 
     /// Decides about a departure as a person chose.

@@ -196,7 +196,7 @@ fn what_is_not_read_is_noted_and_rides_without_another_price_are_not_sold() {
         feed.notes,
         [
             "fare_products.txt gives no ride a price, because fare_leg_rules.txt is missing",
-            "no trip has a fare: nothing of this timetable is sold",
+            "no trip has a fare: no departure is sold that was not sold before",
         ]
     );
     let feed = sound(read_with(&[transfers], "terms = { currency = \"EUR\" }\n"));
@@ -205,7 +205,7 @@ fn what_is_not_read_is_noted_and_rides_without_another_price_are_not_sold() {
         feed.notes,
         [
             "fare_transfer_rules.txt is not read: no ride gets a price from it",
-            "no trip has a fare: nothing of this timetable is sold",
+            "no trip has a fare: no departure is sold that was not sold before",
         ]
     );
 }

@@ -126,7 +126,7 @@ fn a_route_without_an_agency_belongs_to_the_only_one() {
     assert_eq!(prices(&feed, "H1"), [None; 3]);
     assert_eq!(
         feed.notes,
-        ["no trip has a fare: nothing of this timetable is sold"]
+        ["no trip has a fare: no departure is sold that was not sold before"]
     );
 }
 
@@ -326,7 +326,7 @@ fn trips_without_a_fare_are_not_sold_by_distance() {
     assert_eq!(prices(&feed, "C1"), [None; 3]);
     assert_eq!(
         feed.notes,
-        ["no trip has a fare: nothing of this timetable is sold"]
+        ["no trip has a fare: no departure is sold that was not sold before"]
     );
     // Rules without their fares are broken, and no reason to sell by distance.
     check_refused(

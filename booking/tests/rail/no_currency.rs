@@ -47,7 +47,7 @@ fn files_of_fares_without_a_price_are_imported_without_a_currency() {
     assert_eq!(feed.parts.currency, Currency::NONE);
     assert_eq!(
         feed.notes,
-        ["no trip has a fare: nothing of this timetable is sold"]
+        ["no trip has a fare: no departure is sold that was not sold before"]
     );
 }
 

@@ -49,7 +49,7 @@ pub struct App {
     pub store: Arc<dyn InventoryStore>,
     ledger: LedgerAt,
     pub payments: PaymentSettings,
-    _workers: JoinSet<()>,
+    workers: JoinSet<()>,
 }
 
 /// The database that holds an app's ledger.
@@ -243,6 +243,12 @@ impl App {
         nodes
     }
 
+    /// Stops this node's work in the background, as if its process stood still. It still answers
+    /// calls.
+    pub fn stand_still(&mut self) {
+        self.workers.abort_all();
+    }
+
     /// Ends this node, and opens another one over the same Redis. `meanwhile` works with the ledger
     /// while no node runs.
     pub async fn followed_by(
@@ -256,7 +262,7 @@ impl App {
             ledger,
             clock,
             keyring,
-            _workers: workers,
+            workers,
             ..
         } = self;
         drop(workers);
@@ -319,7 +325,7 @@ impl App {
         let (router, _) = booking.router().split_for_parts();
         Self {
             client: TestClient::of_router(router.layer(axum::middleware::from_fn(request_id))),
-            _workers: booking.start(),
+            workers: booking.start(),
             booking,
             clock,
             keyring,

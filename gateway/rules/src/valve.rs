@@ -28,6 +28,8 @@ const FLOOR_PART: u64 = 100;
 const SETTLE_MS: i64 = 3000;
 /// The shortest time between two cuts if the first one helps, in milliseconds.
 const HELPS_MS: i64 = 10_000;
+/// Calls that end within this time after a cut, in milliseconds, began before it.
+const ANSWERED_MS: i64 = 1_000;
 /// With fewer calls than this, a reading says little about how slow booking is.
 const CALLS_MIN: u64 = 20;
 /// Booking counts as ill if its p99 is above this percentage of the target. It is less than 100,
@@ -53,6 +55,9 @@ pub struct HealthReading {
     pub errors: u64,
     /// Whether new holds are refused because the process is overloaded.
     pub shedding: bool,
+    /// How many seconds ago the newest call was that took as long as `p99_ms` or failed. It is 0
+    /// while calls wait for the process, or new holds are refused.
+    pub ill_back_s: u64,
 }
 
 /// The level of booking's health in a reading.
@@ -170,9 +175,7 @@ impl AdaptiveInsideLimit {
                 cut: self.cut.filter(|cut| now - cut.at < FORGOTTEN_AFTER_MS),
                 well_since: None,
             },
-            HealthLevel::Ill => {
-                self.after_cut(reading.p99_ms.unwrap_or(0), inside, max_inside, now)
-            }
+            HealthLevel::Ill => self.after_cut(reading, inside, max_inside, now),
         }
     }
 
@@ -196,9 +199,15 @@ impl AdaptiveInsideLimit {
         }
     }
 
-    fn after_cut(self, p99_ms: u64, inside: u64, max_inside: u64, now: i64) -> Self {
+    fn after_cut(self, reading: &HealthReading, inside: u64, max_inside: u64, now: i64) -> Self {
+        let p99_ms = reading.p99_ms.unwrap_or(0);
+        let ill_until = now.saturating_sub_unsigned(reading.ill_back_s.saturating_mul(1_000));
         let must_wait = self.cut.is_some_and(|cut| {
             let since_cut_ms = now - cut.at;
+            // What was slow or failed before the cut does not count once more.
+            if ill_until < cut.at + ANSWERED_MS {
+                return true;
+            }
             let is_improving = p99_ms < cut.p99_ms - cut.p99_ms / 10;
             since_cut_ms < SETTLE_MS || (is_improving && since_cut_ms < HELPS_MS)
         });
@@ -246,6 +255,7 @@ mod tests {
             calls: 100,
             errors: 0,
             shedding: false,
+            ill_back_s: 0,
         }
     }
 
@@ -279,6 +289,25 @@ mod tests {
     }
 
     #[test]
+    fn one_slow_burst_cuts_once_however_long_it_stays_in_the_readings() {
+        let mut valve = check(AdaptiveInsideLimit::fully_open(1000), 400, 900, 0, 600);
+        for second in 1..=9 {
+            let stale = HealthReading {
+                ill_back_s: second,
+                ..reading(400)
+            };
+            valve = valve.after_reading(
+                &stale,
+                &SETTINGS,
+                600,
+                i64::try_from(second).expect("small") * 1_000,
+            );
+            assert_eq!(valve.most_inside(1000), 600, "{second} s");
+        }
+        check(valve, 400, 600, 10_000, 400);
+    }
+
+    #[test]
     fn after_a_cut_the_valve_opens_slowly_until_booking_has_been_well_for_long_enough() {
         let mut valve = check(AdaptiveInsideLimit::fully_open(1000), 400, 900, 0, 600);
         valve = check(valve, 20, 600, 1000, 615);
@@ -305,6 +334,7 @@ mod tests {
                 calls,
                 errors,
                 shedding: false,
+                ill_back_s: 0,
             };
             assert_eq!(reading.health_level(300), expected, "{reading:?}");
         }

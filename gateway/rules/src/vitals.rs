@@ -86,29 +86,54 @@ pub fn combined_reading(nodes: &[NodeMeasurements]) -> HealthReading {
     // A call also waits before the process handles it. If this wait is longer than the answers
     // take, people feel the wait.
     let lag_ms = nodes.iter().map(|node| node.lag_ms).max().unwrap_or(0);
+    let slow_bucket = slow_bucket(&buckets, calls);
+    let slow_ms = slow_bucket.map(upper_ms);
+    let shedding = nodes.iter().any(|node| node.shedding);
+    let is_late_now = shedding || slow_ms.is_none_or(|slow_ms| lag_ms > slow_ms);
     HealthReading {
-        p99_ms: match p99_ms(&buckets, calls) {
-            Some(p99_ms) => Some(p99_ms.max(lag_ms)),
+        p99_ms: match slow_ms {
+            Some(slow_ms) => Some(slow_ms.max(lag_ms)),
             // A process can be late even without calls.
             None => (lag_ms > 0).then_some(lag_ms),
         },
         calls,
         errors,
-        shedding: nodes.iter().any(|node| node.shedding),
+        shedding,
+        ill_back_s: if is_late_now {
+            0
+        } else {
+            newest_ill_second(nodes, slow_bucket.unwrap_or(BUCKETS))
+        },
     }
 }
 
-fn p99_ms(buckets: &[u64; BUCKETS], calls: u64) -> Option<u64> {
+/// Returns how many seconds ago the newest call was that failed, or that is in `slow_bucket` or
+/// above. Returns 0 if there is no such call.
+fn newest_ill_second(nodes: &[NodeMeasurements], slow_bucket: usize) -> u64 {
+    let seconds = nodes.iter().flat_map(|node| &node.seconds);
+    let is_ill = |second: &&PastSecondCalls| {
+        second.errors > 0 || second.buckets.iter().any(|(at, _)| *at >= slow_bucket)
+    };
+    let newest = seconds.filter(is_ill).map(|second| second.back).min();
+    newest.map_or(0, |back| back as u64)
+}
+
+/// Returns the bucket above which at most one call in a hundred is.
+fn slow_bucket(buckets: &[u64; BUCKETS], calls: u64) -> Option<usize> {
     let slow_calls = calls / 100;
     let mut calls_above = 0;
-    let slow_bucket = buckets.iter().enumerate().rev().find(|(_, count)| {
+    let mut descending = buckets.iter().enumerate().rev();
+    let found = descending.find(|(_, count)| {
         calls_above += **count;
         calls_above > slow_calls
     });
-    slow_bucket.map(|(at, _)| {
-        let at = i32::try_from(at).unwrap_or(i32::MAX);
-        BUCKET_STEP.powi(at).round() as u64
-    })
+    found.map(|(at, _)| at)
+}
+
+/// Returns the upper limit of a bucket, in whole milliseconds.
+fn upper_ms(bucket: usize) -> u64 {
+    let at = i32::try_from(bucket).unwrap_or(i32::MAX);
+    BUCKET_STEP.powi(at).round() as u64
 }
 
 #[cfg(test)]
@@ -152,6 +177,24 @@ mod tests {
             "also without calls"
         );
         assert_eq!(combined_reading(&[]), HealthReading::default());
+    }
+
+    #[test]
+    fn the_newest_slow_or_failed_call_tells_since_when_booking_was_ill() {
+        let slow = NodeMeasurements {
+            seconds: [node(900.0, 5, 3), node(20.0, 9, 0)]
+                .map(|node| node.seconds[0].clone())
+                .into(),
+            ..NodeMeasurements::default()
+        };
+        assert_eq!(combined_reading(std::slice::from_ref(&slow)).ill_back_s, 3);
+        let failed = node(20.0, 10, 1);
+        assert_eq!(combined_reading(&[slow.clone(), failed]).ill_back_s, 1);
+        let late = NodeMeasurements {
+            lag_ms: 2_000,
+            ..NodeMeasurements::default()
+        };
+        assert_eq!(combined_reading(&[slow, late]).ill_back_s, 0);
     }
 
     #[test]

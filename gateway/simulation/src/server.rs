@@ -83,6 +83,8 @@ impl SimulatedServer {
             calls: times_ms.len() as u64,
             errors: 0,
             shedding: false,
+            // Simulated servers are slow for as long as they have too many calls.
+            ill_back_s: 0,
         }
     }
 }

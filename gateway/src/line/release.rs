@@ -135,6 +135,7 @@ pub async fn run_tick(
         RefusingRoom {
             inside: findings.figures.counts.inside,
             max_inside: settings.max_inside,
+            inside_max: limits.inside_max,
             pace_u: limits.pace_in_force_u(),
             lets_in: !room.row().facts.paused && !measured.is_unhealthy(&settings),
         },

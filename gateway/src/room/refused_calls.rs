@@ -39,6 +39,8 @@ pub struct RefusingRoom {
     pub inside: u64,
     /// How many may be inside by the promoter's settings.
     pub max_inside: u64,
+    /// How many may be inside now. In auto mode this is less while booking is slow.
+    pub inside_max: u64,
     /// The pace in force, in millionths of a visitor a second. `None` in a room without a line.
     pub pace_u: Option<u64>,
     /// Whether visitors may enter: the room is not paused, and booking is not unhealthy.
@@ -88,8 +90,17 @@ impl RefusedCalls {
             && refused_ms > state.room.enters_within_ms()
             && state.room.is_nearly_empty();
         let RefusingRoom {
-            inside, max_inside, ..
+            inside,
+            max_inside,
+            inside_max,
+            ..
         } = state.room;
+        if is_stalled && inside >= inside_max {
+            return Some(format!(
+                "the room \"{room}\" has refused called visitors for {} s and let nobody in: {inside} visitors are inside, and only {inside_max} may be at the moment, of {max_inside} (max_inside), because calls to booking were slow or failed. The limit grows by itself once they are well again; mode=fixed lets visitors in at once",
+                refused_ms / 1_000
+            ));
+        }
         is_stalled.then(|| {
             format!(
                 "the room \"{room}\" has refused called visitors for {} s and let nobody in, although {inside} visitors are inside and {max_inside} may be (max_inside). If they come back for a second pass, they wait for those who were called and have not come: lower claim_s, or raise max_inside. If that does not help, the counts of the room are wrong: keep the logs and this answer, and report them",
@@ -106,6 +117,7 @@ mod tests {
     const ROOM: RefusingRoom = RefusingRoom {
         inside: 4,
         max_inside: 10,
+        inside_max: 10,
         pace_u: Some(VISITOR_U / 2),
         lets_in: true,
     };
@@ -157,6 +169,16 @@ mod tests {
         };
         let told = stalled().warning("sale", 18_000).expect("a warning");
         for word in ["\"sale\"", "18 s", "4 visitors are inside", "10 may be"] {
+            assert!(told.contains(word), "{word} is not in {told}");
+        }
+        let slowed = RefusingRoom {
+            inside_max: 3,
+            ..ROOM
+        };
+        let calls = stalled();
+        calls.note_tick(slowed, 7);
+        let told = calls.warning("sale", 18_000).expect("a warning");
+        for word in ["only 3 may be at the moment", "of 10", "mode=fixed"] {
             assert!(told.contains(word), "{word} is not in {told}");
         }
         let calls = stalled();

@@ -30,6 +30,8 @@ pub enum OrderEvent {
     DeadlinePassed,
     /// The buyer cancels the order.
     GivenUp,
+    /// The show was cancelled before the order was paid.
+    ShowCancelled,
     /// The money came late, and the order's own seats were still free.
     LateSame,
     /// The money came late, and other seats like the order's own are kept until the buyer accepts
@@ -257,6 +259,7 @@ pub fn decide(state: OrderState, event: OrderEvent) -> Option<OrderDecision> {
         (S::Pending, E::Declined) => to(S::Pending, "payment_declined"),
         (S::Pending, E::DeadlinePassed) => to(S::Expired, "payment_deadline").frees(),
         (S::Pending, E::GivenUp) => to(S::Cancelled, "by_visitor").frees(),
+        (S::Pending, E::ShowCancelled) => to(S::Cancelled, "cancelled_with_show").frees(),
         (S::Pending, E::PaymentRefused) => to(S::Cancelled, PAYMENT_REFUSED).frees(),
         (S::Confirmed, E::Captured) => to(S::Ticketed, "payment_captured"),
         (S::Pending, E::NothingToPay) => to(S::Confirmed, "nothing_to_pay").sells(),
@@ -309,6 +312,9 @@ fn decide_late(state: OrderState, event: OrderEvent) -> Option<OrderDecision> {
             to(S::Cancelled, "consent_declined").frees().money_back()
         }
         (S::AwaitingConsent, E::GivenUp) => to(S::Cancelled, "by_visitor").frees().money_back(),
+        (S::AwaitingConsent, E::ShowCancelled) => {
+            to(S::Cancelled, "cancelled_with_show").frees().money_back()
+        }
         (S::AwaitingConsent, E::DeadlinePassed) => {
             to(S::Expired, "consent_deadline").frees().money_back()
         }

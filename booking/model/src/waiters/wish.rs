@@ -117,11 +117,18 @@ impl WaitlistParty {
     #[must_use]
     pub fn sale_end(&self, show: &Show) -> PartySaleEnd {
         let stretch = show.run.as_ref().zip(self.stretch.as_ref());
-        let legs = stretch.and_then(|(run, stretch)| run.between(&stretch.from, &stretch.to));
-        match legs {
-            Some(legs) => PartySaleEnd::Leaves(show.sells_until(&legs).as_millisecond()),
-            None => PartySaleEnd::Ends(show.sells_until(&show.legs()).as_millisecond()),
+        let Some((run, stretch)) = stretch else {
+            return PartySaleEnd::Ends(show.sells_until(&show.legs()).as_millisecond());
+        };
+        // A train may have lost the stop where the party wanted to get on or off.
+        let Some(legs) = run.between(&stretch.from, &stretch.to) else {
+            return PartySaleEnd::Ends(i64::MIN);
+        };
+        let until = show.sells_until(&legs);
+        if run.departs_at(&legs).is_some_and(|leaves| until < leaves) {
+            return PartySaleEnd::Ends(until.as_millisecond());
         }
+        PartySaleEnd::Leaves(until.as_millisecond())
     }
 
     /// Returns whether the party can ever get seats: whether there would be enough seats for the

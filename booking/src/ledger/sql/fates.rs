@@ -30,6 +30,16 @@ pub(super) async fn orders_to_refund(tx: &SqlTransaction, batch_max: u32) -> Res
     rows.iter().map(|row| parsed(text(row, 0)?)).collect()
 }
 
+/// Returns orders of cancelled shows that wait for a payment or for the buyer's consent, oldest
+/// first.
+pub(super) async fn orders_to_end(tx: &SqlTransaction, batch_max: u32) -> Result<Vec<OrderId>> {
+    let sql = "SELECT o.order_id FROM show_fates f JOIN orders o ON o.show = f.show \
+         WHERE f.fate = 'cancelled' AND o.state IN ('pending', 'awaiting_consent') \
+         ORDER BY o.created_at LIMIT $1";
+    let rows = tx.query(sql, &[&batch_max]).await?;
+    rows.iter().map(|row| parsed(text(row, 0)?)).collect()
+}
+
 /// Writes a show's fate, and its new beginning if it has one. Returns false if there is no such
 /// show, or if it was cancelled before.
 pub(super) async fn put(

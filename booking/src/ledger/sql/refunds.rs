@@ -133,6 +133,16 @@ impl Ledger {
             .await
     }
 
+    /// Returns orders of cancelled shows that wait for a payment or for the buyer's consent, oldest
+    /// first.
+    pub async fn orders_to_end(&self, batch_max: u32) -> Result<Vec<OrderId>> {
+        self.installation
+            .read((), move |tx, ()| {
+                Box::pin(fates::orders_to_end(tx, batch_max))
+            })
+            .await
+    }
+
     /// Returns a show's refunds in figures.
     pub async fn refund_figures(&self, show: &ShowId) -> Result<RefundFigures> {
         self.installation

@@ -7,6 +7,7 @@ use std::time::Duration;
 use fairgate_base::clock::Clock;
 use fairgate_base::log_failed_try;
 use fairgate_model::orders::refund::TicketSelection;
+use fairgate_model::orders::transition::OrderEvent;
 
 use crate::ledger::{Ledger, LedgerError, RefundRefused};
 use crate::wake::{LedgerNotifiers, WorkerNotifier};
@@ -38,6 +39,29 @@ pub struct MassRefundWorker {
 }
 
 impl MassRefundWorker {
+    /// Ends the orders of cancelled shows that are not paid. Nobody can pay for them any more.
+    /// Returns how many were ended. Any node may do this, and also several at once.
+    ///
+    /// # Errors
+    /// Returns an error if the ledger does not answer. The next run then continues.
+    pub async fn end_unpaid_orders(&self) -> Result<usize, LedgerError> {
+        let mut ended = 0;
+        loop {
+            let waiting = self.ledger.orders_to_end(BATCH_MAX).await?;
+            let mut changed = 0;
+            for order in &waiting {
+                let event = OrderEvent::ShowCancelled;
+                let applied = self.ledger.apply_event(order, event, self.clock.now_ms());
+                changed += usize::from(applied.await?.is_some_and(|applied| applied.changed));
+            }
+            if changed == 0 {
+                return Ok(ended);
+            }
+            ended += changed;
+            self.notifiers.notify_all();
+        }
+    }
+
     /// Refunds the remaining orders of cancelled shows while `owner` has the lease, and returns how
     /// many orders were refunded. If the ledger refuses an order, the rest of the batch is still
     /// refunded, and the next run tries that order again.
@@ -74,9 +98,15 @@ impl MassRefundWorker {
         }
     }
 
-    /// Refunds cancelled shows for as long as the process runs.
+    /// Ends and refunds orders of cancelled shows for as long as the process runs.
     pub async fn refund_forever(self, owner: String) {
         loop {
+            if let Err(error) = self.end_unpaid_orders().await {
+                log_failed_try!(
+                    error,
+                    "unpaid orders of cancelled shows could not be ended; trying again"
+                );
+            }
             if let Err(error) = self.refund_cancelled_shows(&owner).await {
                 log_failed_try!(
                     error,

@@ -17,6 +17,9 @@ use jiff::{SignedDuration, Timestamp, Zoned};
 use super::Succession;
 use crate::ledger::TouchedDeparture;
 
+/// A train that leaves so much earlier or later is told with its dates and the hours between,
+/// because its time of day alone misleads.
+const HALF_A_DAY: SignedDuration = SignedDuration::from_hours(12);
 /// How many trains of the number, and of the line, are named.
 const NAMED_MAX: usize = 3;
 
@@ -212,7 +215,7 @@ fn leaving(run: &TrainRun, call: u16, (left, leaves): (Timestamp, Timestamp)) ->
         zoned.unwrap_or_else(|_| moment.to_zoned(jiff::tz::TimeZone::UTC))
     };
     let (was, is) = (local(left), local(leaves));
-    let has_other_date = was.date() != is.date();
+    let has_other_date = was.date() != is.date() || apart(left, leaves) >= HALF_A_DAY;
     let time = |at: &Zoned| {
         let pattern = if has_other_date {
             "%H:%M on %Y-%m-%d"
@@ -225,7 +228,12 @@ fn leaving(run: &TrainRun, call: u16, (left, leaves): (Timestamp, Timestamp)) ->
     if left == leaves {
         return told;
     }
-    format!("{told} instead of {}", time(&was))
+    if apart(left, leaves) < HALF_A_DAY {
+        return format!("{told} instead of {}", time(&was));
+    }
+    let hours = apart(left, leaves).as_hours();
+    let way = if leaves < left { "earlier" } else { "later" };
+    format!("{told}, {hours} h {way}, instead of {}", time(&was))
 }
 
 /// Lists trains with what there is to know about each, the nearest first. Counts those after the

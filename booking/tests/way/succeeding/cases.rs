@@ -382,7 +382,8 @@ async fn a_decision_counts_with_an_unchanged_timetable_too_and_another_one_takes
         cancel: [id(SOLD)].into(),
         ..none()
     };
-    succeed(&app, &trains, cancel).await;
+    let others = [train("t2", "RE 103", "12:00")];
+    succeed(&app, &others, cancel).await;
     app.order_in(&order, "refunded").await;
     let over = replace(&app, &trains, keep()).await;
     let why = &over.expect_err("it was cancelled")[0].why;
@@ -403,4 +404,41 @@ async fn beside_a_train_that_goes_on_as_sold_no_train_of_its_times_is_sold_under
     ];
     succeed(&app, &others, keep).await;
     finds(&app, &[only("re-203-2027-01-11", "12:00", SEATS)]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_train_that_the_new_timetable_surely_has_is_not_cancelled_by_an_import() {
+    let trains = [train("t1", "RE 101", "09:00")];
+    let app = railway(&trains).await;
+    let order = sold(&app, 1, SOLD, SEAT).await;
+    let cancel = || ShowChoices {
+        cancel: [SOLD.parse().expect("a slug")].into(),
+        ..none()
+    };
+    for train in [&trains[0], &train("t1", "RE 101", "09:20")] {
+        let refused = replace(&app, std::slice::from_ref(train), cancel()).await;
+        let why = &refused.expect_err("it is there")[0].why;
+        for words in [
+            "nothing to decide",
+            "/v1/promoter/shows/re-101-2027-01-11/cancel",
+        ] {
+            assert!(why.contains(words), "{why}");
+        }
+    }
+    assert_eq!(app.read(&order).await["state"], "ticketed");
+    finds(&app, &[only(SOLD, "09:00", SEATS - 1)]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_bought_a_train_from_the_built_in_room_is_no_longer_inside() {
+    let app = railway(&[train("t1", "RE 101", "09:00")]).await;
+    let finished = async |after: u64| {
+        let pulse = app.booking.gateways().pulse(EVERYDAY, &[], after).await;
+        pulse.expect("figures").finished
+    };
+    assert_eq!(finished(0).await, []);
+    sold(&app, 1, SOLD, SEAT).await;
+    let bought = finished(0).await;
+    assert_eq!(bought.len(), 1, "{bought:?}");
+    assert_eq!(finished(bought[0].0).await, []);
 }

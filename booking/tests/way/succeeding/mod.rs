@@ -1,6 +1,7 @@
 //! Tests what becomes of trains that somebody bought when another timetable is imported. A train
 //! that the new timetable surely has keeps its id and its seats. A person decides about any other.
 
+mod behind;
 mod cases;
 mod chains;
 mod explaining;

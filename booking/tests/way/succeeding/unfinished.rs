@@ -126,3 +126,32 @@ async fn an_offer_for_late_money_ends_with_a_seat_or_the_money_after_the_train_g
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_order_that_is_not_paid_ends_with_its_cancelled_train_and_so_does_a_basket() {
+    let app = railway(&both_calling_at(&["aa", "bb", "cc"])).await;
+    let hold = held(&app, 1, SOLD, SEAT).await.is(201);
+    let who = app.visitor_of(EVERYDAY, 1);
+    let path = format!("/v1/holds/{}/order", text(&hold, "hold"));
+    let mut wanted = buyer();
+    wanted["travellers"] = json!([{"name": "Ana Perez"}]);
+    let order = app.ask(post(&path, &wanted).by(&who)).await.is(201);
+    let basket = held(&app, 2, SOLD, "3-1B").await.is(201);
+    let cancel = ShowChoices {
+        cancel: [SOLD.parse().expect("a slug")].into(),
+        ..none()
+    };
+    succeed(&app, &[train("t2", "RE 103", "13:00")], cancel).await;
+    let ended = app.order_in(&order, "cancelled").await;
+    assert_eq!(ended["reason"], "cancelled_with_show");
+    // Money that comes all the same goes back.
+    app.pay(&order, "approve").await.is(200);
+    let back = app
+        .order_once(&order, |order| order["payment"]["state"] == "voided")
+        .await;
+    assert_eq!(back["tickets"], json!([]));
+    let other = app.visitor_of(EVERYDAY, 2);
+    let path = format!("/v1/holds/{}", text(&basket, "hold"));
+    let told = app.ask(get(&path).by(&other)).await;
+    told.problem(409, "show_cancelled");
+}

@@ -43,7 +43,7 @@ async fn guard(State(door): State<Arc<BookingDoor>>, mut request: Request, next:
         let status = answer.status();
         let took_time =
             status.is_success() || status.is_server_error() || status == StatusCode::CONFLICT;
-        if took_time && !is_payments_not_configured(&answer) {
+        if took_time && !says_nothing_about_health(&answer) {
             call.mark_answered(status.is_server_error());
         } else {
             call.mark_refused();
@@ -139,11 +139,17 @@ impl BookingDoor {
     }
 }
 
-/// Returns whether booking answered that payments are not configured. Such an answer says nothing
-/// about booking's health.
-fn is_payments_not_configured(answer: &Response) -> bool {
+/// Returns whether an answer with a server's status says nothing about booking's health: payments
+/// are not configured, or the call met a change, such as a new timetable, and succeeds a second
+/// later.
+fn says_nothing_about_health(answer: &Response) -> bool {
     let code = answer.headers().get(fairgate_base::http::CODE);
-    code.is_some_and(|code| code == ProblemCode::PaymentsNotConfigured.as_str())
+    let mut harmless = [
+        ProblemCode::PaymentsNotConfigured,
+        ProblemCode::SeatsNotReady,
+    ]
+    .into_iter();
+    harmless.any(|known| code.is_some_and(|code| code == known.as_str()))
 }
 
 #[cfg(test)]
@@ -151,13 +157,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn payments_not_configured_is_about_settings_and_ledger_unavailable_is_not() {
+    fn settings_and_changes_say_nothing_about_health_and_outages_do() {
         let answer = |code| Problem::new(code, "d").into_response();
-        assert!(is_payments_not_configured(&answer(
-            ProblemCode::PaymentsNotConfigured
-        )));
-        assert!(!is_payments_not_configured(&answer(
-            ProblemCode::LedgerUnavailable
-        )));
+        for (code, expected) in [
+            (ProblemCode::PaymentsNotConfigured, true),
+            (ProblemCode::SeatsNotReady, true),
+            (ProblemCode::SeatsUnreachable, false),
+            (ProblemCode::LedgerUnavailable, false),
+        ] {
+            assert_eq!(
+                says_nothing_about_health(&answer(code)),
+                expected,
+                "{code:?}"
+            );
+        }
     }
 }

@@ -12,6 +12,7 @@ fn all() -> Vec<OrderEvent> {
         OrderEvent::PaymentRefused,
         OrderEvent::DeadlinePassed,
         OrderEvent::GivenUp,
+        OrderEvent::ShowCancelled,
         OrderEvent::LateSame,
         OrderEvent::LateOther,
         OrderEvent::Consented,

@@ -44,7 +44,9 @@ impl UnsoldRides {
         let unsold: usize = self.trips.values().sum();
         let id = |route: u32| routes.get(route as usize).map_or("", String::as_str);
         if unsold > 0 && unsold == trip_count {
-            notes.push("no trip has a fare: nothing of this timetable is sold".to_owned());
+            notes.push(
+                "no trip has a fare: no departure is sold that was not sold before".to_owned(),
+            );
             return notes;
         }
         if unsold > 0 {

@@ -377,3 +377,18 @@ async fn an_import_counts_sold_tickets_whose_title_or_price_changes() {
         assert_eq!(counted, [Some(0), Some(1)], "{earlier:#}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_showing_that_the_new_programme_surely_has_is_not_cancelled_by_it() {
+    let app = cinema(&[orchard("19:00")]).await;
+    let order = sold(&app, 1, SHOW, &["A-1"]).await;
+    let refused = replace(&app, &[orchard("19:00")], &format!("?cancel={SHOW}")).await;
+    let (show, why) = undecided(&refused).remove(0);
+    assert_eq!(show, SHOW);
+    assert!(
+        why.contains("nothing to decide") && why.contains("/cancel"),
+        "{why}"
+    );
+    assert_eq!(found(&app).await, [only(SHOW, "19:00")]);
+    assert_eq!(app.read(&order).await["state"], "ticketed");
+}

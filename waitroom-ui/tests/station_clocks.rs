@@ -120,3 +120,40 @@ fn the_page_of_a_train_tells_each_stop_by_its_own_clocks() {
     }
     assert_eq!(shown.matches("Paris time").count(), 2, "{shown}");
 }
+
+#[test]
+fn an_order_without_scripts_tells_the_train_and_what_was_bought_before_it_changed() {
+    let ride = |train: &str, hour: u8| {
+        let end = |name: &str, zone: &str, time: String| json!({"name": name, "station": name, "time_zone": zone, "at": time});
+        json!({"train": train, "time_zone": PARIS,
+            "from": end("Ahausen", "Europe/London", format!("2027-01-11T{hour:02}:00:00Z")),
+            "to": end("Cestadt", PARIS, format!("2027-01-11T{:02}:10:00Z", hour + 1))})
+    };
+    let order = |sold: Value, offer: Value| {
+        let plain = json!({"state": "ticketed", "reason": "payment_captured", "title": "RE 201",
+            "journey": ride("RE 201", 9), "journey_as_sold": sold, "refund_offer": offer,
+            "seats": [], "tickets": [], "refunds": [], "total": {"amount": 500, "currency": "EUR"}});
+        let shown = words(
+            "order",
+            &json!({"test": false, "order": "order_1", "plain": plain, "key": null}),
+        );
+        let (plain, _) = shown
+            .split_once("Check again")
+            .expect("the page without scripts");
+        plain.to_owned()
+    };
+    let shown = order(ride("RE 101", 8), json!({"reason": "train_retimed"}));
+    for words in [
+        "RE 201 Ahausen – Cestadt",
+        "You bought RE 101 Ahausen – Cestadt",
+        "without a fee",
+    ] {
+        assert!(shown.contains(words), "{words} in {shown}");
+    }
+    let shown = order(ride("RE 101", 8), json!({"reason": "refund_by_buyer"}));
+    assert!(
+        shown.contains("You bought RE 101") && !shown.contains("without a fee"),
+        "{shown}"
+    );
+    assert!(!order(Value::Null, Value::Null).contains("You bought"));
+}

@@ -151,7 +151,10 @@ impl InventoryStoreState {
     ) {
         if state.closed != Some(closed) {
             let reason = closed.as_str();
-            if state.known.is_some() {
+            if state.known.is_some() && closed == ShowCloseReason::Building {
+                // That is so after a planned change, such as other stops of a train.
+                tracing::info!(show = %followed.show, "a show's seats are being read from the ledger again");
+            } else if state.known.is_some() {
                 tracing::warn!(show = %followed.show, reason, "a show's seats in Redis cannot be relied on any more");
                 metrics::counter!("fairgate_shows_closed_total", "reason" => reason).increment(1);
             }

@@ -356,9 +356,14 @@ fn paid_has_tickets(
         .iter()
         .find(|(call, pay)| pay.approve && call.done() && call.done_ms <= order.pay_until_ms);
     let Some((call, _)) = paid else { return };
-    // A paid order gets no tickets if the buyer cancelled it, if the card had reached its limit, or
-    // if the old order could no longer be exchanged.
-    let given_up = calls.cancels.iter().any(|cancel| cancel.may_be_done())
+    // A paid order gets no tickets if the buyer cancelled it, if the card had reached its limit, if
+    // the old order could no longer be exchanged, or if it ended with its show before the payment
+    // was known.
+    let mut cancelled = timeline.history.cancelled.iter();
+    let ended_with_show = order.had_reason("cancelled_with_show")
+        && cancelled.any(|show| show.show == order.show && show.asked_ms <= call.done_ms);
+    let given_up = ended_with_show
+        || calls.cancels.iter().any(|cancel| cancel.may_be_done())
         || (order.state == "cancelled" && order.reason == "card_limit")
         || (order.made_in.is_some() && order.reason == "exchange_over");
     // If a part of the system halted between the payment and the order's last deadline, the payment

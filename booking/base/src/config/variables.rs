@@ -20,6 +20,7 @@ const VARIABLES: &[&str] = &[
     "DRAIN_NOTICE_S",
     "DRAIN_S",
     "DRAW",
+    "DUMPS",
     "FORWARDING_HEADER",
     "GATEWAY_BIN",
     "GUARD_FAIL",

@@ -244,7 +244,7 @@ impl Visitor {
                 }
                 Some("pending" | "confirmed") => {}
                 // The promoter cancelled the show before the order had tickets.
-                Some("refunded") if self.stage.is_cancelled(order.show) => {
+                Some("refunded" | "cancelled") if self.stage.is_cancelled(order.show) => {
                     self.stage.note_final_state(&order.id);
                     return Err(VisitorOutcome::ShowCancelled);
                 }

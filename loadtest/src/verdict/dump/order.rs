@@ -90,6 +90,8 @@ pub struct OrderSeatSpan<'a> {
 pub struct DumpedOrderStep {
     pub at_ms: f64,
     pub state: String,
+    #[serde(default)]
+    pub reason: String,
 }
 
 impl DumpedOrder {
@@ -132,6 +134,11 @@ impl DumpedOrder {
         };
         let items = self.items.iter();
         items.filter(|item| cells.contains(&cell(item))).collect()
+    }
+
+    /// Returns whether a step of the order's history has this reason.
+    pub fn had_reason(&self, reason: &str) -> bool {
+        self.history.iter().any(|step| step.reason == reason)
     }
 
     /// Returns when the order first came into a state.

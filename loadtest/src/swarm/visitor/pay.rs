@@ -191,6 +191,11 @@ impl Visitor {
             // The provider's answer says at once that the card was declined.
             402 if outcome == "decline" => Ok(true),
             409 => Ok(false),
+            // The order ended with its show before the provider knew of the payment.
+            404 if self.stage.is_cancelled(order.show) => {
+                self.stage.note_final_state(&order.id);
+                Err(VisitorOutcome::ShowCancelled)
+            }
             400 if !order.client_secret.is_empty() => Ok(false),
             _ => Err(Self::unforeseen("pay", &answer)),
         }

@@ -3,7 +3,7 @@
 
 import { $, make, put, raw, show, t, when } from "./core.js";
 import { money } from "./money.js";
-import { asked, sums } from "./refund-sums.js";
+import { asked, lead, sums } from "./refund-sums.js";
 
 let offered = "";
 let isSending = false;
@@ -19,9 +19,7 @@ export function renderRefund(order) {
   show($("refund-offer"), Boolean(offer));
   $("refunds").replaceChildren(...refunds.map(refundRow));
   if (!offer) return;
-  const nothing = offer.amount.amount === 0 && offer.fee.amount === 0;
-  const lead = nothing ? "lead_nothing" : offer.fee_pct > 0 ? "lead_fee" : offer.reason === "train_retimed" ? "lead_retimed" : "lead_free";
-  put("refund-lead", t(`order.refund.${lead}`, { pct: offer.fee_pct }));
+  put("refund-lead", t(`order.refund.${lead(offer)}`, leadFigures(offer)));
   show($("refund-until"), Boolean(offer.until));
   if (offer.until) put("refund-until", t("order.refund.until", { time: when(offer.until, order.journey?.from.time_zone ?? order.time_zone) }));
   const drawn = JSON.stringify(offer);
@@ -31,6 +29,10 @@ export function renderRefund(order) {
     $("refund-tickets").replaceChildren(...offer.tickets.map((ticket) => ticketRow(ticket, names)));
   }
   sumUp(offer);
+}
+
+function leadFigures({ fee_pct: pct, carried }) {
+  return carried ? { pct, amount: money(carried.amount), refundable: money(carried.refundable) } : { pct };
 }
 
 /** Makes a ticket's line. On a train it names the traveller after the seat. */

@@ -21,3 +21,12 @@ export function asked(offer, ticked) {
   const tickets = offer?.tickets ?? [];
   return tickets.length ? { tickets: tickets.map(({ ticket }) => ticket).filter((ticket) => ticked.has(ticket)) } : {};
 }
+
+/** Returns the name of the text that says what can be given back, and at what price. */
+export function lead({ amount, fee, fee_pct: pct, reason, carried }) {
+  if (amount.amount === 0 && fee.amount === 0) return "lead_nothing";
+  // Money that could all be given back when it was carried over follows the show's rule.
+  if (carried && carried.refundable.amount < carried.amount.amount) return pct > 0 ? "lead_carried_fee" : "lead_carried";
+  if (pct > 0) return "lead_fee";
+  return reason === "train_retimed" ? "lead_retimed" : "lead_free";
+}

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { asked, sums } from "../script/refund-sums.js";
+import { asked, lead, sums } from "../script/refund-sums.js";
 
 const eur = (amount) => ({ amount, currency: "EUR" });
 const ticket = (name, amount, fee) => ({ ticket: name, seat: name, amount: eur(amount), fee: eur(fee) });
@@ -32,4 +32,16 @@ test("before tickets are made, the whole order is refunded", () => {
   assert.deepEqual(sums(early, new Set(["a"])), { amount: eur(1_500), fee: eur(300), going: 0 });
   assert.deepEqual(asked(early, new Set()), {});
   assert.deepEqual(asked(null, new Set()), {});
+});
+
+test("the lead names the fee, a retimed train, or what an exchange carried over", () => {
+  const of = (more) => lead({ ...offer, fee_pct: 0, ...more });
+  assert.equal(of({ fee: eur(0) }), "lead_free");
+  assert.equal(of({ fee_pct: 10 }), "lead_fee");
+  assert.equal(of({ reason: "train_retimed" }), "lead_retimed");
+  assert.equal(of({ amount: eur(0), fee: eur(0) }), "lead_nothing");
+  const carried = { amount: eur(1_000), refundable: eur(900) };
+  assert.equal(of({ carried }), "lead_carried");
+  assert.equal(of({ carried, fee_pct: 20 }), "lead_carried_fee");
+  assert.equal(of({ carried: { ...carried, refundable: eur(1_000) }, fee_pct: 10 }), "lead_fee");
 });

@@ -6,6 +6,7 @@ use serde_json::Result;
 
 use crate::holds::HeldSeat;
 use crate::orders::OrderItem;
+use crate::orders::exchange::carried::CarriedMoney;
 
 /// One seat of an order, as it is stored in `orders.items`.
 #[derive(Serialize, Deserialize)]
@@ -20,6 +21,8 @@ struct StoredOrderItem {
     category_key: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     traveller: Option<String>,
+    #[serde(default, skip_serializing_if = "CarriedMoney::is_none")]
+    carried: CarriedMoney,
 }
 
 /// Writes the seats of an order in their stored form.
@@ -38,6 +41,7 @@ pub fn items_text(items: &[OrderItem]) -> Result<String> {
             category: item.category.clone(),
             category_key: item.category_key.clone(),
             traveller: item.traveller.clone(),
+            carried: item.carried,
         })
         .collect();
     serde_json::to_string(&rows)
@@ -59,6 +63,7 @@ pub fn items_of(text: &str) -> Result<Vec<OrderItem>> {
         category: row.category,
         category_key: row.category_key,
         traveller: row.traveller,
+        carried: row.carried,
     };
     Ok(rows.into_iter().map(item).collect())
 }

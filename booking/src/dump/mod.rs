@@ -14,6 +14,7 @@ use fairgate_databases::LedgerError;
 use fairgate_model::grid::CellGrid;
 use fairgate_model::holds::{HeldSeat, cells_of};
 use fairgate_model::ids::{OrderId, ShowId};
+use fairgate_model::orders::exchange::carried::CarriedMoney;
 use fairgate_model::orders::exchange::{parts, total_price};
 use fairgate_model::orders::refund::Refund;
 use fairgate_model::orders::{Order, OrderItem};
@@ -123,6 +124,9 @@ pub enum DumpRecord {
         credit: i64,
         /// What the new seats cost, in minor units.
         price: i64,
+        /// The new seats with the money that is carried over to each, in the order in which it is
+        /// spread over them.
+        items: Vec<ItemRecord>,
         /// The new cells that the old order did not have.
         gained: SeatsRecord,
         /// The fee of the exchange itself, in minor units.
@@ -209,6 +213,10 @@ pub struct ItemRecord {
     pub amount: i64,
     /// The label of its category.
     pub category: String,
+    /// The part of the price that was carried over from an exchanged order, and how much of it a
+    /// refund may return. Absent if nothing was carried over.
+    #[serde(skip_serializing_if = "CarriedMoney::is_none")]
+    pub carried: CarriedMoney,
 }
 
 /// An order with its current state and its history.
@@ -385,6 +393,7 @@ impl ItemRecord {
             to: item.held.legs.end,
             amount: item.amount,
             category: item.category.clone(),
+            carried: item.carried,
         }
     }
 }
@@ -484,6 +493,7 @@ impl DumpRecord {
             gained: seats_of(&gained, grids.show_grid(&successor.show())?),
             credit: total_price(given),
             price: total_price(items),
+            items: items.iter().map(ItemRecord::from_item).collect(),
             successor: successor.to_string(),
             order: order.to_string(),
             fee,

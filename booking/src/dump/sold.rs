@@ -60,6 +60,8 @@ pub struct FareRecord {
 pub struct FateRecord {
     /// `cancelled` or `postponed`.
     pub fate: String,
+    /// When the show was cancelled or postponed.
+    pub at_ms: i64,
     /// The time until which tickets can be given back without a fee. Null if there is no time
     /// limit.
     pub refunds_until_ms: Option<i64>,
@@ -147,13 +149,16 @@ impl FateRecord {
     /// Returns an error if the stored word is unknown.
     pub fn read(
         word: Option<String>,
+        at_ms: Option<i64>,
         refunds_until_ms: Option<i64>,
     ) -> Result<Option<Self>, LedgerError> {
         let Some(word) = word else { return Ok(None) };
-        let fate = ShowFate::from_stored(&word, refunds_until_ms)
+        let at_ms = at_ms.unwrap_or(0);
+        let fate = ShowFate::from_stored(&word, at_ms, refunds_until_ms)
             .ok_or_else(|| LedgerError::Corrupt(format!("no fate is called {word:?}")))?;
         Ok(Some(Self {
             fate: word,
+            at_ms,
             refunds_until_ms: fate.refunds_until_ms(),
         }))
     }

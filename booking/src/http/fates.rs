@@ -207,6 +207,7 @@ pub async fn postpone(
     }
     let fate = NewFate {
         fate: ShowFate::Postponed {
+            since_ms: now_ms,
             refunds_until_ms: refunds_until.as_millisecond(),
         },
         starts_at: Some(ask.starts_at),

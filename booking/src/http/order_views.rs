@@ -5,12 +5,12 @@ use fairgate_base::clock::rfc3339;
 use fairgate_model::ids::{OrderId, PaymentId, RefundId, TicketId};
 use fairgate_model::money::Currency;
 use fairgate_model::orders::exchange::{check_exchangeable, deal};
-use fairgate_model::orders::refund::rules::in_force;
+use fairgate_model::orders::refund::rules::{RefundRuleInForce, in_force};
 use fairgate_model::orders::refund::{
     Refund, RefundInput, RefundState, TicketSelection, plan_refund,
 };
 use fairgate_model::orders::terms::OrderTerms;
-use fairgate_model::orders::{Order, OrderHistoryEntry, OrderState, Ticket};
+use fairgate_model::orders::{Order, OrderHistoryEntry, OrderItem, OrderState, Ticket};
 use fairgate_model::payments::PaymentState;
 use serde::Serialize;
 
@@ -130,7 +130,7 @@ pub struct ExchangeOffer {
     until: String,
     /// What the exchange itself costs. The fee does not depend on the number of seats.
     fee: MoneyView,
-    /// The percentage of the difference that is kept if the new seats are cheaper.
+    /// The percentage of the difference that is at most kept if the new seats are cheaper.
     kept_pct: u32,
 }
 
@@ -141,8 +141,12 @@ pub struct RefundOffer {
     amount: MoneyView,
     /// How much of the price of these tickets would be kept.
     fee: MoneyView,
-    /// The percentage of each ticket's price that is kept. The sum that is kept is rounded down.
+    /// The percentage of each ticket's price that is kept. The sum that is kept is rounded down. Of
+    /// money that was carried over, more may be kept.
     fee_pct: u32,
+    /// What the price of these tickets has of money that was carried over from exchanged tickets.
+    /// Null if nothing was carried over, or if all of it goes back.
+    carried: Option<CarriedView>,
     /// The end of this offer, RFC 3339. Null if the offer does not end.
     until: Option<String>,
     /// The rule that applies: `refund_by_buyer`, `show_cancelled`, `show_postponed`,
@@ -150,6 +154,14 @@ pub struct RefundOffer {
     reason: &'static str,
     /// The tickets that may be given back. Empty while no ticket is issued.
     tickets: Vec<RefundableTicket>,
+}
+
+/// Money that was carried over from exchanged tickets.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct CarriedView {
+    amount: MoneyView,
+    /// How much of it could be refunded when the tickets were exchanged. No more goes back now.
+    refundable: MoneyView,
 }
 
 /// One ticket that may be given back, and what goes back and is kept if it is given back alone.
@@ -192,7 +204,7 @@ pub fn exchange_offer(
     now_ms: i64,
 ) -> Option<ExchangeOffer> {
     check_exchangeable(order, tickets, &order.items).ok()?;
-    let offer = deal::exchange_quote(terms, &order.items, now_ms).ok()?;
+    let offer = deal::exchange_quote(terms, order, now_ms).ok()?;
     Some(ExchangeOffer {
         until: rfc3339(offer.until_ms),
         fee: MoneyView(order.currency.with_amount(offer.fee)),
@@ -215,9 +227,9 @@ pub fn refund_offer(
         terms,
     };
     let plan = plan_refund(&input, &TicketSelection::Unscanned, now_ms).ok()??;
-    let rule = in_force(terms, &order.items, now_ms).ok()?;
+    let rule = in_force(terms, order, now_ms).ok()?;
     let money = |amount| MoneyView(order.currency.with_amount(amount));
-    let ticket = |item: &fairgate_model::orders::OrderItem| {
+    let ticket = |item: &OrderItem| {
         let id = TicketId::of_seat(&order.id, item.held.seat);
         let alone = rule.split_price(order, std::slice::from_ref(item));
         plan.tickets.contains(&id).then(|| RefundableTicket {
@@ -231,9 +243,26 @@ pub fn refund_offer(
         amount: money(plan.amount),
         fee: money(plan.fee),
         fee_pct: rule.fee_pct,
+        carried: carried_view(&plan.going, rule, order.currency),
         until: rule.until_ms.map(rfc3339),
         reason: rule.reason.as_str(),
         tickets: plan.going.iter().filter_map(ticket).collect(),
+    })
+}
+
+fn carried_view(
+    items: &[OrderItem],
+    rule: RefundRuleInForce,
+    currency: Currency,
+) -> Option<CarriedView> {
+    let sum = |part: fn(&OrderItem) -> i64| {
+        let sum: i64 = items.iter().map(part).sum();
+        MoneyView(currency.with_amount(sum))
+    };
+    let has_carried = items.iter().any(|item| !item.carried.is_none());
+    (has_carried && !rule.frees_carried_money()).then(|| CarriedView {
+        amount: sum(|item| item.carried.amount),
+        refundable: sum(|item| item.carried.refundable.min(item.carried.amount)),
     })
 }
 

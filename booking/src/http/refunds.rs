@@ -95,6 +95,11 @@ fn refund_problem(why: RefundRefused) -> Problem {
                     "This show takes no tickets back. Nothing was changed; the tickets are good."
                         .to_owned(),
                 ),
+                RefundRuleError::CarriedOver => (
+                    "carried_over",
+                    "These tickets were got in exchange for others that could not be given back, and an exchange does not change that. Nothing was changed; the tickets are good."
+                        .to_owned(),
+                ),
                 RefundRuleError::Over { until_ms } => (
                     "too_late",
                     format!(
@@ -109,7 +114,7 @@ fn refund_problem(why: RefundRefused) -> Problem {
                 RefundRuleError::Over { until_ms } => {
                     problem.with_member("until", rfc3339(until_ms))
                 }
-                RefundRuleError::None => problem,
+                RefundRuleError::None | RefundRuleError::CarriedOver => problem,
             }
         }
         RefundRefused::Scanned(seats) => {

@@ -174,10 +174,13 @@ pub(super) fn check_item_prices(
 /// Reads a show's fate from its stored form; most shows have none.
 pub(super) fn read_fate(
     word: Option<String>,
+    since_ms: Option<i64>,
     refunds_until_ms: Option<i64>,
 ) -> Result<Option<ShowFate>> {
-    let read =
-        |word: String| ShowFate::from_stored(&word, refunds_until_ms).ok_or_else(|| corrupt(&word));
+    let since_ms = since_ms.unwrap_or(0);
+    let read = |word: String| {
+        ShowFate::from_stored(&word, since_ms, refunds_until_ms).ok_or_else(|| corrupt(&word))
+    };
     word.map(read).transpose()
 }
 

@@ -3,6 +3,7 @@
 
 mod accepting;
 mod bad_input;
+mod carrying;
 mod changing;
 mod choosing;
 mod cinema;
@@ -12,6 +13,7 @@ mod ends;
 mod exchanging;
 mod free;
 mod harness;
+mod judging;
 mod keys;
 mod late;
 mod listing;

@@ -5,6 +5,7 @@
 mod admitted;
 mod books;
 mod cards;
+mod carried;
 mod chains;
 mod draw;
 mod dump;

@@ -5,20 +5,19 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::carried;
 use super::dump::{
     DumpedCategory, DumpedExchange, DumpedOrder, DumpedOrderItem, DumpedRefund, DumpedShow,
     DumpedTerms,
 };
 use super::report::{Findings, Invariant};
-use super::rules::{best_refund, differences, is_moved};
+use super::rules::{
+    GivenSeats, MoneyBackRule, ROUNDING_MS, best_refund, differences, is_moved, kept_of,
+};
 use super::timeline::RunTimeline;
 
 /// The reason of a refund of an exchange's difference.
 pub const DIFFERENCE: &str = "exchange_difference";
-
-/// How far the times of two programs on one machine may differ, in milliseconds, because each
-/// program rounds its times.
-const ROUNDING_MS: f64 = 5.0;
 
 /// The least that Stripe charges, in minor units, by currency. Source: "Minimum and maximum charge
 /// amounts", docs.stripe.com/currencies. A smaller difference is not charged.
@@ -73,7 +72,10 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
             check_written_prices(timeline, order, (show, terms), findings);
         }
         match &order.made_in {
-            None => total(order, findings),
+            None => {
+                total(order, findings);
+                carried::check_none(order, findings);
+            }
             Some(exchange) => {
                 let refunded = refunded_by_order
                     .get(&*exchange.order)
@@ -232,8 +234,12 @@ fn difference(
             )
         });
     }
-    let credit = exchange.credit - old.let_go;
-    let outcomes = differences(show, old, (credit, exchange.price), exchange.at_ms);
+    let given = GivenSeats {
+        order: old,
+        items: old.items_over(show.labels.len(), &exchange.given.cells),
+        credit: exchange.credit - old.let_go,
+    };
+    let outcomes = differences(show, &given, exchange.price, exchange.at_ms);
     // If another exchange of the same order was done, the refund belongs to that exchange.
     let is_done = exchange.done_ms.is_some();
     let replaced_by_another = old.state == "exchanged" && !is_done;
@@ -262,6 +268,7 @@ fn difference(
         });
     }
     check_charged_least(timeline, new, let_go, findings);
+    carried::check(show, &given, (exchange, new), findings);
 }
 
 /// Checks that no amount below the provider's minimum is charged, and that only such an amount is
@@ -339,7 +346,7 @@ fn check_refund_fee(
         });
     }
     if refund.reason != "refund_by_buyer" {
-        return without_fee(show, refund, findings);
+        return without_fee(show, order, refund, findings);
     }
     let Some(pct) = best_refund(show, order, refund.at_ms, ROUNDING_MS) else {
         return wrong(findings, || {
@@ -349,15 +356,13 @@ fn check_refund_fee(
             )
         });
     };
-    // The fee of each ticket is rounded down, in the buyer's favour.
-    let fee: i64 = refunded_items
-        .iter()
-        .map(|item| item.amount * pct / 100)
-        .sum();
+    let rule = MoneyBackRule { pct, frees: false };
+    let kept = refunded_items.iter().map(|item| kept_of(item, rule));
+    let fee: i64 = kept.sum();
     if refund.fee != fee {
         wrong(findings, || {
             format!(
-                "{}: {} were kept of {cost} for {} tickets, the rule is {pct} %, which is {fee}",
+                "{}: {} were kept of {cost} for {} tickets, and the rule of {pct} % and the carried shares say {fee}",
                 refund.refund,
                 refund.fee,
                 refunded_items.len()
@@ -367,20 +372,27 @@ fn check_refund_fee(
 }
 
 /// Checks a refund of a cancelled or postponed show, or of a train that was moved: it has no fee,
-/// and the refund of a postponed show is made before the deadline.
-fn without_fee(show: &DumpedShow, refund: &DumpedRefund, findings: &mut Findings) {
+/// and the refund of a postponed show is made before the deadline, for an order that was made
+/// before the show was postponed.
+fn without_fee(
+    show: &DumpedShow,
+    order: &DumpedOrder,
+    refund: &DumpedRefund,
+    findings: &mut Findings,
+) {
     let fate = show.fate.as_ref();
     // Another invariant checks whether the show was cancelled at all. If a postponed show was
     // cancelled after the refund, the deadline is no longer known, so it is not checked.
-    let until_ms = fate
-        .filter(|fate| refund.reason == "show_postponed" && fate.fate == "postponed")
-        .and_then(|fate| fate.refunds_until_ms);
+    let postponed =
+        fate.filter(|fate| refund.reason == "show_postponed" && fate.fate == "postponed");
+    let until_ms = postponed.and_then(|fate| fate.refunds_until_ms);
     let too_late = until_ms.is_some_and(|until_ms| refund.at_ms > until_ms + ROUNDING_MS);
-    if too_late || refund.fee != 0 {
+    let bought_later = postponed.is_some_and(|fate| order.created_ms > fate.at_ms + ROUNDING_MS);
+    if too_late || bought_later || refund.fee != 0 {
         wrong(findings, || {
             format!(
-                "{}: {} were kept of a refund for {}, and the show's fate is {fate:?}",
-                refund.refund, refund.fee, refund.reason
+                "{}: {} were kept of a refund of {}, made at {:.0}, for {}, and the show's fate is {fate:?}",
+                refund.refund, refund.fee, order.order, order.created_ms, refund.reason
             )
         });
     }

@@ -258,7 +258,19 @@ fn check_last_report(
 ) {
     let dump = timeline.dump;
     let of_show = |order: &str| dump.order(order).is_some_and(|order| order.show == show);
-    let refunds = || dump.refunds.iter().filter(|refund| of_show(&refund.order));
+    let whole: BTreeSet<&str> = dump
+        .refunds
+        .iter()
+        .filter(|refund| refund.part_of.is_none() && of_show(&refund.order))
+        .map(|refund| refund.refund.as_str())
+        .collect();
+    let refunds = || {
+        let refunds = dump.refunds.iter();
+        refunds.filter(|refund| {
+            let name = refund.part_of.as_ref().unwrap_or(&refund.refund);
+            whole.contains(name.as_str())
+        })
+    };
     let sum = |is_done: bool| {
         let matching = || refunds().filter(|refund| refund.done_ms.is_some() == is_done);
         RefundReportSum {

@@ -1,12 +1,19 @@
 //! Applies the rules in a show's terms: which refund rule applies, and what an exchange costs. The
 //! functions are pure.
 
-use super::dump::{DumpedCheaperRule, DumpedExchangeRule, DumpedOrder, DumpedShow, DumpedTerms};
+use super::dump::{
+    DumpedCarriedMoney, DumpedCheaperRule, DumpedExchangeRule, DumpedOrder, DumpedOrderItem,
+    DumpedShow, DumpedTerms,
+};
 
 const HOUR_MS: f64 = 3_600_000.0;
 
 /// How far a train may be moved before its buyers may give tickets back without a fee.
 const MOVED_MS: f64 = 15.0 * 60_000.0;
+
+/// How far the times of two programs on one machine may differ, in milliseconds, because each
+/// program rounds its times.
+pub const ROUNDING_MS: f64 = 5.0;
 
 /// The expected cost of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,44 +94,159 @@ pub fn best_refund(
     valid_rules.map(|rule| rule.fee_pct).min()
 }
 
-/// Returns what an exchange costs. Of all exchange rules that may apply and have not expired, the
-/// rule that is best for the buyer decides. If several rules are equally good but differ in the
-/// fee, each of them gives one result. If no rule allows an exchange, there is no result.
-pub fn differences(
-    show: &DumpedShow,
-    old: &DumpedOrder,
-    (credit, price): (i64, i64),
-    at_ms: f64,
-) -> Vec<ExpectedExchange> {
-    let terms = applicable_terms(show, old, at_ms, 0.0);
-    let starts_ms = starts_ms(show, old, &terms);
-    let rules = terms.iter().filter_map(|terms| terms.exchange.as_ref());
-    let valid_rules = rules.filter(|rule| at_ms <= starts_ms - rule.until_h * HOUR_MS);
-    let pct = best_refund(show, old, at_ms, 0.0);
-    let mut outcomes: Vec<ExpectedExchange> = valid_rules
-        .map(|rule| difference(rule, (credit, price), pct))
-        .collect();
-    let gain = |outcome: &ExpectedExchange| outcome.back - outcome.due;
-    let best = outcomes.iter().map(gain).max();
-    outcomes.retain(|outcome| Some(gain(outcome)) == best);
-    outcomes.dedup();
-    outcomes
+/// A rule by which money goes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MoneyBackRule {
+    /// The percentage that is kept.
+    pub pct: i64,
+    /// Whether money that was carried over goes back whatever its share was.
+    pub frees: bool,
 }
 
-/// Returns the cost of exchanging seats of price `credit` for seats of price `price` under one
-/// rule. A refund would keep `pct` percent; `None` if no refund is allowed.
+/// Returns the rules of which one was in force for an order at `at_ms`; `None` stands for no
+/// refund. There is one, unless an event of the show happened at that moment or the dump no longer
+/// tells an earlier event.
+pub fn rules_in_force(
+    show: &DumpedShow,
+    order: &DumpedOrder,
+    at_ms: f64,
+) -> Vec<Option<MoneyBackRule>> {
+    let free = Some(MoneyBackRule {
+        pct: 0,
+        frees: true,
+    });
+    let pct = best_refund(show, order, at_ms, 0.0);
+    let of_terms = pct.map(|pct| MoneyBackRule { pct, frees: false });
+    if is_moved(show, order, at_ms, 0.0) {
+        return vec![free];
+    }
+    let Some(fate) = &show.fate else {
+        return vec![of_terms];
+    };
+    let is_over = fate
+        .refunds_until_ms
+        .is_some_and(|until_ms| at_ms > until_ms);
+    let is_free = at_ms >= fate.at_ms && order.created_ms <= fate.at_ms && !is_over;
+    if (at_ms - fate.at_ms).abs() <= ROUNDING_MS {
+        return vec![of_terms, free];
+    }
+    // A show that was moved and then got another fate may have been postponed before.
+    let mut starts = show.terms.values().filter(|terms| terms.at_ms <= at_ms);
+    let first = starts.next().map(|terms| terms.starts_ms);
+    let may_be_postponed = starts.any(|terms| Some(terms.starts_ms) != first);
+    match (is_free, at_ms < fate.at_ms && may_be_postponed) {
+        (true, _) => vec![free],
+        (false, true) => vec![of_terms, free],
+        (false, false) => vec![of_terms],
+    }
+}
+
+/// Returns what a rule keeps of a seat's price. Fees are rounded down, in the buyer's favour. Money
+/// that was carried over goes back at most by its own share.
+pub fn kept_of(item: &DumpedOrderItem, rule: MoneyBackRule) -> i64 {
+    let carried = item.carried;
+    let by_rule = carried.amount * rule.pct / 100;
+    let by_share = carried.amount - carried.refundable.min(carried.amount);
+    let own = item.amount - carried.amount;
+    let of_carried = if rule.frees {
+        by_rule
+    } else {
+        by_rule.max(by_share)
+    };
+    of_carried + own * rule.pct / 100
+}
+
+/// The seats that an exchange gives up.
+pub struct GivenSeats<'a> {
+    /// The order that had them.
+    pub order: &'a DumpedOrder,
+    /// The seats.
+    pub items: Vec<&'a DumpedOrderItem>,
+    /// What they count for.
+    pub credit: i64,
+}
+
+impl GivenSeats<'_> {
+    /// Returns how much of their worth a refund by this rule would return.
+    fn refundable(&self, rule: Option<MoneyBackRule>) -> i64 {
+        let Some(rule) = rule else { return 0 };
+        let back: i64 = self
+            .items
+            .iter()
+            .map(|item| item.amount - kept_of(item, rule))
+            .sum();
+        back - self.order.let_go.min(back).max(0)
+    }
+
+    /// Returns the part of a sum that belongs to a difference of `cheaper`, rounded up.
+    fn part(&self, sum: i64, cheaper: i64) -> i64 {
+        match self.credit {
+            credit if credit > 0 => sum - sum * (credit - cheaper) / credit,
+            _ => 0,
+        }
+    }
+
+    /// Returns what is carried over to seats of price `price`, if `rule` was in force.
+    pub fn carried_over(&self, rule: Option<MoneyBackRule>, price: i64) -> DumpedCarriedMoney {
+        let refundable = self.refundable(rule);
+        let cheaper = (self.credit - price).max(0);
+        DumpedCarriedMoney {
+            amount: self.credit.min(price),
+            refundable: refundable - self.part(refundable, cheaper),
+        }
+    }
+}
+
+/// Returns what an exchange for seats of price `price` costs. Of all exchange rules that may apply
+/// and have not expired, the rule that is best for the buyer decides. If several rules are equally
+/// good but differ in the fee, each of them gives one result. If no rule allows an exchange, there
+/// is no result.
+pub fn differences(
+    show: &DumpedShow,
+    given: &GivenSeats<'_>,
+    price: i64,
+    at_ms: f64,
+) -> Vec<ExpectedExchange> {
+    let terms = applicable_terms(show, given.order, at_ms, 0.0);
+    let starts_ms = starts_ms(show, given.order, &terms);
+    let rules = terms.iter().filter_map(|terms| terms.exchange.as_ref());
+    let valid_rules: Vec<&DumpedExchangeRule> = rules
+        .filter(|rule| at_ms <= starts_ms - rule.until_h * HOUR_MS)
+        .collect();
+    let mut all = Vec::new();
+    for in_force in rules_in_force(show, given.order, at_ms) {
+        let mut outcomes: Vec<ExpectedExchange> = valid_rules
+            .iter()
+            .map(|rule| difference(rule, given, price, in_force))
+            .collect();
+        let gain = |outcome: &ExpectedExchange| outcome.back - outcome.due;
+        let best = outcomes.iter().map(gain).max();
+        outcomes.retain(|outcome| Some(gain(outcome)) == best);
+        all.extend(outcomes);
+    }
+    all.dedup();
+    all
+}
+
+/// Returns the cost of an exchange for seats of price `price` under one rule, if `in_force` was the
+/// rule for refunds.
 fn difference(
     rule: &DumpedExchangeRule,
-    (credit, price): (i64, i64),
-    pct: Option<i64>,
+    given: &GivenSeats<'_>,
+    price: i64,
+    in_force: Option<MoneyBackRule>,
 ) -> ExpectedExchange {
-    let cheaper = (credit - price).max(0);
-    let back = match (rule.cheaper, pct) {
-        (DumpedCheaperRule::Refund, _) => cheaper,
-        (DumpedCheaperRule::RefundRule, Some(pct)) => cheaper - cheaper * pct / 100,
-        (DumpedCheaperRule::Keep, _) | (DumpedCheaperRule::RefundRule, None) => 0,
+    let cheaper = (given.credit - price).max(0);
+    let by = match rule.cheaper {
+        DumpedCheaperRule::Keep => None,
+        DumpedCheaperRule::RefundRule => in_force,
+        DumpedCheaperRule::Refund => Some(MoneyBackRule {
+            pct: 0,
+            frees: in_force.is_some_and(|rule| rule.frees),
+        }),
     };
-    let net = (price - credit).max(0) + rule.fee - back;
+    let back = given.part(given.refundable(by), cheaper);
+    let net = (price - given.credit).max(0) + rule.fee - back;
     ExpectedExchange {
         due: net.max(0),
         back: (-net).max(0),
@@ -147,15 +269,55 @@ mod tests {
     #[track_caller]
     fn check(
         rule: &DumpedExchangeRule,
-        prices: (i64, i64),
+        (credit, price): (i64, i64),
         pct: Option<i64>,
         (due, back): (i64, i64),
     ) {
         let fee = rule.fee;
+        let order = order(credit, DumpedCarriedMoney::default());
+        let in_force = pct.map(|pct| MoneyBackRule { pct, frees: false });
         assert_eq!(
-            difference(rule, prices, pct),
+            difference(rule, &given(&order), price, in_force),
             ExpectedExchange { due, back, fee }
         );
+    }
+
+    fn order(amount: i64, carried: DumpedCarriedMoney) -> DumpedOrder {
+        let mut order: DumpedOrder = serde_json::from_value(serde_json::json!({
+            "order": "order_1", "show": "night", "hold": "hold_1", "visitor": "v", "room": "demo",
+            "state": "ticketed", "amount": amount, "currency": "EUR", "terms": 1, "cells": [0],
+            "items": [{ "seat": 0, "from": 0, "to": 1, "amount": amount }], "labels": ["A-1"],
+            "created_ms": 0, "pay_until_ms": 0, "claim_until_ms": 0, "history": [],
+        }))
+        .expect("an order");
+        order.items[0].carried = carried;
+        order
+    }
+
+    fn given(order: &DumpedOrder) -> GivenSeats<'_> {
+        GivenSeats {
+            items: order.items.iter().collect(),
+            credit: order.amount,
+            order,
+        }
+    }
+
+    #[test]
+    fn carried_money_keeps_the_lower_share_and_an_event_of_the_show_frees_it() {
+        let carried = DumpedCarriedMoney {
+            amount: 1_000,
+            refundable: 500,
+        };
+        let order = order(1_200, carried);
+        let rule = |pct, frees| MoneyBackRule { pct, frees };
+        let kept = |rule| kept_of(&order.items[0], rule);
+        assert_eq!(kept(rule(10, false)), 500 + 20);
+        assert_eq!(kept(rule(80, false)), 800 + 160);
+        assert_eq!(kept(rule(0, true)), 0);
+        let over = |pct, price| given(&order).carried_over(pct, price).refundable;
+        assert_eq!(over(Some(rule(10, false)), 1_200), 680);
+        assert_eq!(over(Some(rule(10, false)), 600), 340);
+        assert_eq!(over(None, 1_200), 0);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Makes an order's item from a seat of a show.
 
 use super::OrderItem;
+use super::exchange::carried::CarriedMoney;
 use crate::holds::HeldSeat;
 use crate::shows::Show;
 
@@ -13,6 +14,7 @@ pub fn order_item_for_seat(show: &Show, held: HeldSeat, amount: i64) -> OrderIte
         category: names.map_or("", |names| names.label).to_owned(),
         category_key: names.map_or("", |names| names.key).to_owned(),
         traveller: None,
+        carried: CarriedMoney::default(),
         held,
         amount,
     }

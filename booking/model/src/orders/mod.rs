@@ -10,6 +10,7 @@ pub mod settling;
 pub mod terms;
 pub mod transition;
 
+use exchange::carried::CarriedMoney;
 use fairgate_pass::Holder;
 use serde::{Deserialize, Serialize};
 
@@ -118,6 +119,8 @@ pub struct OrderItem {
     pub category_key: String,
     /// The traveller's name, if the show asks for names.
     pub traveller: Option<String>,
+    /// The part of `amount` that was carried over from an exchanged order.
+    pub carried: CarriedMoney,
 }
 
 /// An order as the ledger stores it.

@@ -23,9 +23,9 @@ pub fn fixed_fee(fee: Money) -> i64 {
     fee.amount - fee.amount.rem_euclid(step(fee.currency))
 }
 
-/// Returns the step of a currency. It is the same for all providers, so that a fee does not depend
-/// on the provider that took the money.
-fn step(currency: Currency) -> i64 {
+/// Returns the step of a currency: every amount is a multiple of it. The step is the same for all
+/// providers, so that a fee does not depend on the provider that took the money.
+pub fn step(currency: Currency) -> i64 {
     stripe_sums::limits(currency).step
 }
 

@@ -7,7 +7,10 @@ pub enum ShowFate {
     Cancelled,
     /// The show takes place at another time, which is in its document.
     Postponed {
-        /// Until when buyers may give tickets back without a fee, in milliseconds since the epoch.
+        /// When it was postponed, in milliseconds since the epoch.
+        since_ms: i64,
+        /// Until when those who bought before may give tickets back without a fee, in milliseconds
+        /// since the epoch.
         refunds_until_ms: i64,
     },
 }
@@ -28,16 +31,21 @@ impl ShowFate {
     pub fn refunds_until_ms(self) -> Option<i64> {
         match self {
             Self::Cancelled => None,
-            Self::Postponed { refunds_until_ms } => Some(refunds_until_ms),
+            Self::Postponed {
+                refunds_until_ms, ..
+            } => Some(refunds_until_ms),
         }
     }
 
-    /// Returns the fate with this word and this end of refunds.
+    /// Returns the fate with this word, which was written at `since_ms`, and this end of refunds.
     #[must_use]
-    pub fn from_stored(word: &str, refunds_until_ms: Option<i64>) -> Option<Self> {
+    pub fn from_stored(word: &str, since_ms: i64, refunds_until_ms: Option<i64>) -> Option<Self> {
         match (word, refunds_until_ms) {
             ("cancelled", _) => Some(Self::Cancelled),
-            ("postponed", Some(refunds_until_ms)) => Some(Self::Postponed { refunds_until_ms }),
+            ("postponed", Some(refunds_until_ms)) => Some(Self::Postponed {
+                since_ms,
+                refunds_until_ms,
+            }),
             _ => None,
         }
     }

@@ -30,6 +30,7 @@ use fairgate_model::grid::CellGrid;
 use fairgate_model::holds::{HeldSeat, HoldPurpose};
 use fairgate_model::ids::{HoldId, OrderId, PaymentId, ShowId, VenueId};
 use fairgate_model::money::Currency;
+use fairgate_model::orders::exchange::carried::CarriedMoney;
 use fairgate_model::orders::{Buyer, Order, OrderItem, OrderRecord, OrderState};
 use fairgate_model::payments::{
     ParsedProviderEvent, Payment, PaymentState, ProviderEvent, ProviderEventKind,
@@ -194,6 +195,7 @@ pub(super) fn order(key: &str, visitor: Holder, seats: &[u32]) -> Order {
         category: "Stalls".to_owned(),
         category_key: "cat1".to_owned(),
         traveller: None,
+        carried: CarriedMoney::default(),
     };
     let items: Vec<OrderItem> = seats.iter().map(item).collect();
     Order {

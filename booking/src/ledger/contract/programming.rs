@@ -166,6 +166,7 @@ async fn a_postponed_showing_keeps_its_time_and_gets_other_changes(ledger: Books
     let later: jiff::Timestamp = "2027-06-03T18:00:00Z".parse().expect("a moment");
     let fate = NewFate {
         fate: ShowFate::Postponed {
+            since_ms: NOW_MS,
             refunds_until_ms: NOW_MS,
         },
         starts_at: Some(later),

@@ -196,6 +196,10 @@ async fn an_exchange_at_a_wrong_price_is_refused(ledger: Books) {
     assert!(matches!(cheap.await, Err(ExchangeRefused::Changed)));
     let paid_back = try_with(|exchange| exchange.deal.back = 500);
     assert!(matches!(paid_back.await, Err(ExchangeRefused::Changed)));
+    let freed = try_with(|exchange| exchange.deal.carried.refundable = 900);
+    assert!(matches!(freed.await, Err(ExchangeRefused::Changed)));
+    let not_carried = try_with(|exchange| exchange.items[0].carried.amount = 0);
+    assert!(matches!(not_carried.await, Err(ExchangeRefused::Changed)));
     let honest = try_with(|_| {}).await.expect("allowed").expect("known");
     assert_eq!((honest.state, honest.total), (OrderState::Pending, 700));
 }

@@ -3,6 +3,8 @@
 
 use fairgate_model::orders::refund::TicketSelection;
 
+use fairgate_model::orders::exchange::carried::with_carried_money;
+
 use super::exchanging::{try_exchange, wanted};
 use super::refunding::capture_of;
 use super::*;
@@ -134,6 +136,8 @@ pub(super) async fn check_old_orders(ledger: Books) {
         for item in &mut exchange.items {
             item.category_key = "cat1".to_owned();
         }
+        exchange.deal.carried.refundable = 1_800;
+        exchange.items = with_carried_money(&exchange.items, exchange.deal.carried, old.currency);
         exchange
     };
     let exchange = new_terms(wanted(&old, "y", &[(6, 0..2, 1_000), (7, 0..2, 1_000)]));

@@ -199,7 +199,11 @@ impl Ledger {
 /// The columns that [`stored`] reads.
 pub(super) const STORED: &str = "show, document::text, plan_version, run, \
      (SELECT f.fate FROM show_fates f WHERE f.show = shows.show), \
+     (SELECT f.at FROM show_fates f WHERE f.show = shows.show), \
      (SELECT f.refunds_until FROM show_fates f WHERE f.show = shows.show), terms";
+
+/// How many columns [`STORED`] has.
+pub(super) const STORED_COUNT: usize = 8;
 
 pub(super) fn stored(row: &SqlRow) -> Result<StoredShow> {
     let run: Option<&str> = row.get(3)?;
@@ -208,8 +212,8 @@ pub(super) fn stored(row: &SqlRow) -> Result<StoredShow> {
         document: from_json(text(row, 1)?)?,
         plan_version: small(row, 2)?,
         run: run.map(run_of).transpose()?,
-        fate: read_fate(row.get(4)?, row.get(5)?)?,
-        terms: small(row, 6)?,
+        fate: read_fate(row.get(4)?, row.get(5)?, row.get(6)?)?,
+        terms: small(row, 7)?,
     })
 }
 

@@ -6,7 +6,7 @@ use fairgate_databases::{LedgerError, SqlDialect, SqlRow, SqlTransaction};
 use fairgate_model::ids::ShowId;
 use fairgate_model::shows::document::ShowDocument;
 
-use super::catalogue::{STORED, stored};
+use super::catalogue::{STORED, STORED_COUNT, stored};
 use super::rows::{Result, as_i64, count, stored_run, to_json};
 use super::{Ledger, terms, timetable_version};
 use crate::ledger::StoredShow;
@@ -53,7 +53,7 @@ impl Ledger {
 
 /// Reads a departure with its number.
 fn numbered(row: &SqlRow) -> Result<(u64, StoredShow)> {
-    Ok((count(row, 7)?, stored(row)?))
+    Ok((count(row, STORED_COUNT)?, stored(row)?))
 }
 
 /// Returns the departures that begin at `since_ms` or later, in the order of their ids.

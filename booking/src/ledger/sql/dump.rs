@@ -78,16 +78,16 @@ async fn check_version(tx: &SqlTransaction) -> Result<()> {
 
 async fn dump_shows(tx: &SqlTransaction, sink: &mut RecordSink<'_>) -> Result<ShowGrids> {
     let mut grids = ShowGrids::default();
-    let sql = "SELECT s.show, s.document::text, v.plan, s.run, f.fate, f.refunds_until, s.terms \
+    let sql = "SELECT s.show, s.document::text, v.plan, s.run, f.fate, f.at, f.refunds_until, s.terms \
          FROM shows s LEFT JOIN venues v \
          ON v.venue = s.document ->> 'venue' AND v.version = s.plan_version \
          LEFT JOIN show_fates f ON f.show = s.show ORDER BY s.show COLLATE \"C\"";
     tx.query_each(sql, &[], |row| {
         let show: ShowId = parsed(text(&row, 0)?)?;
         let (plan, run): (Option<&str>, Option<&str>) = (row.get(2)?, row.get(3)?);
-        let fate = FateRecord::read(row.get(4)?, row.get(5)?)?;
+        let fate = FateRecord::read(row.get(4)?, row.get(5)?, row.get(6)?)?;
         let (record, grid) =
-            ShowRecord::read(&show, text(&row, 1)?, plan, run, (small(&row, 6)?, fate))?;
+            ShowRecord::read(&show, text(&row, 1)?, plan, run, (small(&row, 7)?, fate))?;
         grids.add(show, grid);
         sink(&DumpRecord::Show(record))
     })

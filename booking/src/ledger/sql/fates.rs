@@ -83,11 +83,14 @@ pub(super) async fn put(
     Ok(true)
 }
 
-/// Returns a show's refunds in figures.
+/// Returns a show's refunds in figures. A refund counts with all its parts, also if they come from
+/// the payments of exchanged orders for other shows.
 pub(super) async fn refund_figures(tx: &SqlTransaction, show: &ShowId) -> Result<RefundFigures> {
     let sql = format!(
-        "WITH of_show AS (SELECT r.* FROM refunds r JOIN orders o ON o.order_id = r.order_id \
-             WHERE o.show = $1) \
+        "WITH whole AS (SELECT r.* FROM refunds r JOIN orders o ON o.order_id = r.order_id \
+             WHERE o.show = $1 AND r.part_of IS NULL), \
+         of_show AS (SELECT * FROM whole UNION ALL \
+             SELECT r.* FROM whole JOIN refunds r ON r.part_of = whole.refund) \
          SELECT (SELECT COUNT(*) FROM orders o WHERE o.show = $1 AND {HAS_LEFT}), \
          (SELECT COUNT(*) FROM orders WHERE show = $1 \
              AND state IN ('refunded', 'partly_refunded')), \

@@ -125,7 +125,7 @@ pub(super) async fn read(
 /// Reads the terms that count for an order: those under which it was made, and the show's present
 /// terms.
 pub(super) async fn of_order(tx: &SqlTransaction, order: &Order) -> Result<OrderTerms> {
-    let sql = "SELECT s.document::text, s.run, f.fate, f.refunds_until, t.terms FROM shows s \
+    let sql = "SELECT s.document::text, s.run, f.fate, f.at, f.refunds_until, t.terms FROM shows s \
          LEFT JOIN show_fates f ON f.show = s.show \
          LEFT JOIN terms t ON t.show = s.show AND t.version = $2 WHERE s.show = $1";
     let row = tx.first(sql, &[&order.show.as_str(), &order.terms]).await?;
@@ -134,7 +134,7 @@ pub(super) async fn of_order(tx: &SqlTransaction, order: &Order) -> Result<Order
 
 fn order_terms(row: &SqlRow) -> Result<OrderTerms> {
     let present = present(row)?;
-    let kept: Option<&str> = row.get(4)?;
+    let kept: Option<&str> = row.get(5)?;
     Ok(OrderTerms {
         original: match kept {
             Some(kept) => from_json(kept)?,
@@ -142,6 +142,6 @@ fn order_terms(row: &SqlRow) -> Result<OrderTerms> {
         },
         run: present.run.clone(),
         present,
-        fate: read_fate(row.get(2)?, row.get(3)?)?,
+        fate: read_fate(row.get(2)?, row.get(3)?, row.get(4)?)?,
     })
 }

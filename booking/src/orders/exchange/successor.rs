@@ -6,6 +6,7 @@ use std::sync::Arc;
 use fairgate_base::clock::Clock;
 use fairgate_model::holds::{Hold, HoldPurpose, lock_until_ms};
 use fairgate_model::ids::{HoldId, OrderId};
+use fairgate_model::orders::exchange::carried::with_carried_money;
 use fairgate_model::orders::exchange::deal::{ExchangeCost, exchange_cost, rules};
 use fairgate_model::orders::exchange::{Exchange, ExchangeRole, check_exchangeable, total_price};
 use fairgate_model::orders::terms::OrderTerms;
@@ -96,9 +97,9 @@ impl OrderDesk {
         };
         let given = order.items.clone();
         let exchange = Exchange {
+            items: with_carried_money(&items, deal.carried, order.currency),
             successor,
             payment,
-            items,
             given,
             deal,
             least,

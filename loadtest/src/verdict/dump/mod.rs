@@ -9,7 +9,9 @@ use std::io::BufRead;
 use anyhow::{Context, bail, ensure};
 use serde::Deserialize;
 
-pub use order::{DumpedOrder, DumpedOrderItem, DumpedSeats, OrderSeatSpan, ReturnedSeats};
+pub use order::{
+    DumpedCarriedMoney, DumpedOrder, DumpedOrderItem, DumpedSeats, OrderSeatSpan, ReturnedSeats,
+};
 pub use show::{DumpedCategory, DumpedCheaperRule, DumpedExchangeRule, DumpedShow, DumpedTerms};
 
 use super::json_lines::{each_line, kind_of};
@@ -129,6 +131,8 @@ pub struct DumpedExchange {
     pub credit: i64,
     /// The price of the new seats.
     pub price: i64,
+    /// The new seats, in the order in which the money that is carried over is spread over them.
+    pub items: Vec<DumpedOrderItem>,
     /// The fee of the exchange itself.
     #[serde(default)]
     pub fee: i64,

@@ -64,6 +64,17 @@ pub struct DumpedOrderItem {
     /// The leg after the last one.
     pub to: u16,
     pub amount: i64,
+    /// The part of the price that was carried over in an exchange.
+    #[serde(default)]
+    pub carried: DumpedCarriedMoney,
+}
+
+/// Money that an exchange carried over to a seat.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+pub struct DumpedCarriedMoney {
+    pub amount: i64,
+    /// How much of it a refund may return.
+    pub refundable: i64,
 }
 
 /// A set of seats, as labels and as cells.

@@ -77,7 +77,10 @@ struct DumpedFare {
 pub struct DumpedShowFate {
     /// `cancelled` or `postponed`.
     pub fate: String,
-    /// Until when tickets of a postponed show are refunded without a fee.
+    /// When the show was cancelled or postponed.
+    pub at_ms: f64,
+    /// Until when tickets of a postponed show are refunded without a fee. They must have been
+    /// bought before it was postponed.
     #[serde(default)]
     pub refunds_until_ms: Option<f64>,
 }

@@ -25,7 +25,7 @@ pub fn one_back(run: &mut SelfTestRun) {
 /// before the promoter reads the refund reports.
 pub fn all_back(run: &mut SelfTestRun, but: impl FnOnce(&mut SelfTestRun)) {
     run.record("run", |_| true)["cancels"] = json!("night");
-    run.row("show", "show", "night")["fate"] = json!({ "fate": "cancelled" });
+    run.row("show", "show", "night")["fate"] = json!({ "fate": "cancelled", "at_ms": at(93.0) });
     run.history.push(json!({
         "kind": "cancelled", "show": "night", "asked_ms": at(93.0), "at_ms": at(93.1),
     }));

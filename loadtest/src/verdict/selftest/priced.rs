@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::back::{one_back, refund};
 use super::clean::{STARTS_MS, SelfTestRun, at, holder};
 use super::plants::plants;
-use super::swap::{exchanged, given_again, not_paid, over};
+use super::swap::{back_after_all, carries, exchanged, given_again, not_paid, over};
 
 /// Replaces the amount `from` by `to`, and twice `from` by twice `to`, everywhere in the history
 /// and in the ledger. Does not change the prices in the terms and in the promoter's documents, the
@@ -104,13 +104,39 @@ fn add_refund_before_the_swap(run: &mut SelfTestRun) {
         payment[member] = json!("refunded");
     }
     (payment["captured"], payment["refunded"]) = (json!(300), json!(300));
-    let fate = json!({ "fate": "postponed", "refunds_until_ms": at(500.0) });
+    let fate = json!({ "fate": "postponed", "at_ms": at(92.9), "refunds_until_ms": at(500.0) });
     run.row("show", "show", "night")["fate"] = fate;
     let end = run.dump.pop();
     run.dump.push(json!({
         "kind": "effect", "order": "order_1x", "what": "capture", "due_ms": at(92.6), "done_ms": at(92.7),
     }));
     run.dump.extend(end);
+}
+
+/// Changes the refund of an exchanged ticket: since the exchange, the show refunds without a fee,
+/// and
+/// `fee` was kept of the 1,300.
+fn add_free_refunds_after_the_exchange(run: &mut SelfTestRun, fee: i64) {
+    let mut terms = terms(run).clone();
+    (terms["version"], terms["at_ms"]) = (json!(2), json!(at(93.0)));
+    terms["refunds"] = json!([{ "until_h": 48, "fee_pct": 0 }]);
+    run.dump.insert(3, terms);
+    run.row("refund", "refund", "refund_1x")["fee"] = json!(fee);
+    run.row("refund", "refund", "refund_part")["amount"] = json!(1_000 - fee);
+    run.row("payment", "order", "order_1")["refunded"] = json!(1_000 - fee);
+}
+
+/// Adds an exchange, and a refund without a fee because the show was postponed at `at_s`.
+fn add_postponed_exchange(run: &mut SelfTestRun, at_s: f64) {
+    back_after_all(run);
+    run.row("refund", "refund", "refund_1x")["fee"] = json!(0);
+    run.row("refund", "refund", "refund_part")["amount"] = json!(1_000);
+    run.row("payment", "order", "order_1")["refunded"] = json!(1_000);
+    for refund in ["refund_1x", "refund_part"] {
+        run.row("refund", "refund", refund)["reason"] = json!("show_postponed");
+    }
+    let fate = json!({ "fate": "postponed", "at_ms": at(at_s), "refunds_until_ms": at(500.0) });
+    run.row("show", "show", "night")["fate"] = fate;
 }
 
 /// Adds a scan of a ticket at the door. A scan with status 200 also marks the ticket as scanned.
@@ -261,13 +287,13 @@ plants! {
         one_back(run);
         set_kept_fee(run, 0);
         run.row("refund", "order", "order_0")["reason"] = json!("show_postponed");
-        run.row("show", "show", "night")["fate"] = json!({ "fate": "postponed", "refunds_until_ms": at(60.0) });
+        run.row("show", "show", "night")["fate"] = json!({ "fate": "postponed", "at_ms": at(55.0), "refunds_until_ms": at(60.0) });
     };
     Nothing "odd, but right: a postponed show's ticket was refunded without a fee" |run| {
         one_back(run);
         set_kept_fee(run, 0);
         run.row("refund", "order", "order_0")["reason"] = json!("show_postponed");
-        run.row("show", "show", "night")["fate"] = json!({ "fate": "postponed", "refunds_until_ms": at(500.0) });
+        run.row("show", "show", "night")["fate"] = json!({ "fate": "postponed", "at_ms": at(87.0), "refunds_until_ms": at(500.0) });
     };
     Nothing "odd, but right: the paid difference of an exchange was refunded before the swap" |run| add_refund_before_the_swap(run);
     Money "a refund names a higher price than its seat cost" |run| {
@@ -308,10 +334,46 @@ plants! {
     Prices "a difference was waived, although the sandbox could have charged it" |run| add_waived_difference(run, "sandbox");
     Nothing "odd, but right: a difference was waived, because it is below the provider's minimum" |run| add_waived_difference(run, "stripe");
 
+    Prices "exchanged tickets carry more over than could be refunded for them" |run| {
+        exchanged(run, 1_300);
+        carries(run, 1_000, 1_000);
+    };
+    Prices "exchanged tickets carry nothing over, so that all counts as added money" |run| {
+        exchanged(run, 1_300);
+        carries(run, 0, 0);
+    };
+    Prices "an order carries more than its exchange carried over" |run| {
+        exchanged(run, 1_300);
+        run.row("order", "order", "order_1x")["items"][0]["carried"]["refundable"] = json!(1_000);
+    };
+    Prices "an order that no exchange made carries money" |run| {
+        run.row("order", "order", "order_0")["items"][0]["carried"] = json!({ "amount": 1_000, "refundable": 1_000 });
+    };
+    Prices "exchanged tickets were refunded by their show's rule, although less could be refunded for the old ones" |run| {
+        back_after_all(run);
+        add_free_refunds_after_the_exchange(run, 0);
+    };
+    Nothing "odd, but right: exchanged tickets were refunded by what could be refunded for the old ones" |run| {
+        back_after_all(run);
+        add_free_refunds_after_the_exchange(run, 100);
+    };
+    Prices "tickets that were exchanged for a postponed show's were refunded without a fee" |run| add_postponed_exchange(run, 91.0);
+    Nothing "odd, but right: exchanged tickets were refunded without a fee, because their show was postponed later" |run| {
+        add_postponed_exchange(run, 93.0);
+    };
+    Prices "a ticket that was bought after its show was postponed was refunded without a fee" |run| {
+        one_back(run);
+        set_kept_fee(run, 0);
+        run.row("refund", "order", "order_0")["reason"] = json!("show_postponed");
+        run.row("show", "show", "night")["fate"] =
+            json!({ "fate": "postponed", "at_ms": at(1.0), "refunds_until_ms": at(500.0) });
+    };
+
     Chains "an order was exchanged for two others" |run| given_again(run);
     Chains "an exchanged order counts for more than its seats had cost" |run| {
         over(run, 1_300, 100);
         run.row("exchange", "order", "order_1")["credit"] = json!(1_200);
+        carries(run, 1_200, 900);
     };
 
     Nothing "odd, but right: a scan is sent again with its key, and a scan with another key is refused" |run| {

@@ -44,6 +44,7 @@ pub fn over(run: &mut SelfTestRun, price: i64, more: i64) {
     run.ledger_order((1, "order_1x", "hold_1x"), 92.0, &[9], &steps);
     costs(run, more);
     priced(run, price);
+    run.row("order", "order", "order_1x")["items"][0]["carried"] = carried(price);
     run.dump.push(json!({
         "kind": "ticket", "ticket": "ticket_1x", "order": "order_1x", "show": "night", "label": "A-10", "legs": [0],
         "issued_ms": at(done_s),
@@ -127,8 +128,23 @@ fn exchange(price: i64, done_ms: &Value) -> Value {
     json!({
         "kind": "exchange", "successor": "order_1x", "order": "order_1", "credit": CREDIT, "price": price,
         "given": { "cells": [3], "labels": ["A-4"] }, "gained": { "cells": [9], "labels": ["A-10"] }, "done_ms": done_ms,
+        "items": [{ "seat": 9, "from": 0, "to": 1, "amount": price, "carried": carried(price) }],
         "fee": 0, "at_ms": at(92.02),
     })
+}
+
+/// Returns the money that is carried over to a seat of this price. A refund would keep 10 %.
+fn carried(price: i64) -> Value {
+    let amount = price.min(CREDIT);
+    json!({ "amount": amount, "refundable": amount * 9 / 10 })
+}
+
+/// Sets the money that the exchange of visitor 1 carried over, in the exchange and in the order.
+pub fn carries(run: &mut SelfTestRun, amount: i64, refundable: i64) {
+    let carried = json!({ "amount": amount, "refundable": refundable });
+    for (kind, id) in [("exchange", "order_1"), ("order", "order_1x")] {
+        run.row(kind, "order", id)["items"][0]["carried"] = carried.clone();
+    }
 }
 
 /// Exchanges A-4 for A-10, and then a second time for A-11.
@@ -153,7 +169,9 @@ pub fn given_again(run: &mut SelfTestRun) {
                 (row["cells"], row["items"][0]["seat"]) = (json!([10]), json!(10));
             }
             Some("claim") => (row["cell"], row["seat"]) = (json!(10), json!(10)),
-            Some("exchange") => row["gained"]["cells"] = json!([10]),
+            Some("exchange") => {
+                (row["gained"]["cells"], row["items"][0]["seat"]) = (json!([10]), json!(10));
+            }
             _ => {}
         }
     }

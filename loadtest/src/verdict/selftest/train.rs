@@ -72,8 +72,12 @@ pub fn rides_further(run: &mut SelfTestRun, cells: &[u32], asked: &[u16]) {
     let order = run.row("order", "order", "order_1x");
     (order["cells"], order["labels"]) = (json!(cells), json!([label(3)]));
     let (from, to) = (cells[0] / SEATS, cells[cells.len() - 1] / SEATS + 1);
+    let carried = order["items"][0]["carried"].clone();
     order["items"] = json!(items(&cells[..1]));
-    (order["items"][0]["from"], order["items"][0]["to"]) = (json!(from), json!(to));
+    let item = &mut order["items"][0];
+    (item["from"], item["to"], item["carried"]) = (json!(from), json!(to), carried);
+    let item = json!([item]);
+    run.row("exchange", "order", "order_1")["items"] = item;
     let legs: Vec<u32> = cells.iter().map(|cell| cell / SEATS).collect();
     let ticket = run.row("ticket", "order", "order_1x");
     (ticket["label"], ticket["legs"]) = (json!(label(3)), json!(legs));

@@ -1,9 +1,11 @@
 //! Computes what an exchange costs. The module is pure.
 
-use crate::orders::refund::rules::{in_force, until_ms};
+use super::carried::{CarriedMoney, share_rounded_up};
+use crate::orders::refund::RefundReason;
+use crate::orders::refund::rules::{RefundRuleInForce, in_force, until_ms};
 use crate::orders::terms::OrderTerms;
 use crate::orders::{Order, OrderItem};
-use crate::payments::fees::{fee_of_price, fixed_fee};
+use crate::payments::fees::fixed_fee;
 use crate::shows::rules::{CheaperSeatsRule, ExchangeRule};
 
 /// The sums that the buyer pays and gets back in an exchange, in minor units of the order's
@@ -20,6 +22,8 @@ pub struct ExchangeCost {
     /// A sum that would be due but is below the smallest sum that the payment provider takes. It is
     /// waived now, and the order's later refunds and exchanges take it into account.
     pub waived: i64,
+    /// What is carried over from the old seats to the new ones.
+    pub carried: CarriedMoney,
 }
 
 /// Why an order's seats cannot be exchanged.
@@ -67,15 +71,45 @@ pub fn rules(
     Ok(not_ended)
 }
 
-/// Returns how many per cent of the difference are not refunded if the new seats are cheaper.
-fn kept_pct(rule: &ExchangeRule, terms: &OrderTerms, items: &[OrderItem], now_ms: i64) -> u32 {
+/// Returns the rule by which the difference goes back if the new seats are cheaper; none if nothing
+/// goes back. A show that returns the whole difference takes no fee, but does not free money that
+/// was carried over from an earlier exchange.
+fn rule_for_difference(
+    rule: &ExchangeRule,
+    terms: &OrderTerms,
+    order: &Order,
+    now_ms: i64,
+) -> Option<RefundRuleInForce> {
+    let in_force = in_force(terms, order, now_ms).ok();
     match rule.cheaper {
-        CheaperSeatsRule::Refund => 0,
-        CheaperSeatsRule::Keep => 100,
-        CheaperSeatsRule::RefundRule => {
-            in_force(terms, items, now_ms).map_or(100, |refund| refund.fee_pct)
-        }
+        CheaperSeatsRule::Keep => None,
+        CheaperSeatsRule::RefundRule => in_force,
+        CheaperSeatsRule::Refund => Some(RefundRuleInForce {
+            fee_pct: 0,
+            ..in_force.unwrap_or(RefundRuleInForce {
+                fee_pct: 0,
+                until_ms: None,
+                reason: RefundReason::ByBuyer,
+            })
+        }),
     }
+}
+
+/// Returns how much of what an order's seats are worth goes back by a refund rule, in minor units.
+fn refundable(rule: Option<RefundRuleInForce>, order: &Order) -> i64 {
+    rule.map_or(0, |rule| rule.split_price(order, &order.items).amount)
+}
+
+/// Returns how many per cent of the difference are at most kept if the new seats are cheaper.
+fn kept_pct(rule: Option<RefundRuleInForce>, order: &Order) -> u32 {
+    let fee_pct = rule.map_or(100, |rule| rule.fee_pct);
+    let credit = credit(order);
+    if credit <= 0 || order.items.iter().all(|item| item.carried.is_none()) {
+        return fee_pct;
+    }
+    let kept = credit - refundable(rule, order);
+    let kept_pct = (i128::from(kept) * 100 + i128::from(credit) - 1) / i128::from(credit);
+    u32::try_from(kept_pct).map_or(fee_pct, |kept_pct| kept_pct.max(fee_pct))
 }
 
 /// What an exchange would cost, shown before the buyer chooses seats.
@@ -85,7 +119,7 @@ pub struct ExchangeQuote {
     pub until_ms: i64,
     /// What the exchange itself costs, in minor units.
     pub fee: i64,
-    /// How many per cent of the difference are not refunded if the new seats are cheaper.
+    /// How many per cent of the difference are at most kept if the new seats are cheaper.
     pub kept_pct: u32,
 }
 
@@ -96,15 +130,15 @@ pub struct ExchangeQuote {
 /// [`ExchangeRuleError`] if no rule allows an exchange now.
 pub fn exchange_quote(
     terms: &OrderTerms,
-    items: &[OrderItem],
+    order: &Order,
     now_ms: i64,
 ) -> Result<ExchangeQuote, ExchangeRuleError> {
-    let begins_ms = terms.begins_ms(items);
-    let rules = rules(terms, items, now_ms)?;
+    let begins_ms = terms.begins_ms(&order.items);
+    let rules = rules(terms, &order.items, now_ms)?;
     let offers = rules.iter().map(|rule| ExchangeQuote {
         until_ms: until_ms(begins_ms, rule.until_h),
         fee: rule.fee,
-        kept_pct: kept_pct(rule, terms, items, now_ms),
+        kept_pct: kept_pct(rule_for_difference(rule, terms, order, now_ms), order),
     });
     let best = offers.min_by_key(|offer| (offer.fee, offer.kept_pct));
     best.ok_or(ExchangeRuleError::NotOffered)
@@ -133,11 +167,13 @@ pub fn exchange_cost(
     let rules = rules(terms, &order.items, now_ms)?;
     let credit = credit(order);
     let cheaper = (credit - price).max(0);
+    let of_difference =
+        |refundable| share_rounded_up(refundable, (cheaper, credit), order.currency);
     let net = |rule: &ExchangeRule| {
-        let kept_pct = kept_pct(rule, terms, &order.items, now_ms);
-        let kept = fee_of_price(order.currency.with_amount(cheaper), kept_pct);
-        (price - credit).max(0) + rule.fee - (cheaper - kept)
+        let by = rule_for_difference(rule, terms, order, now_ms);
+        (price - credit).max(0) + rule.fee - of_difference(refundable(by, order))
     };
+    let refundable = refundable(in_force(terms, order, now_ms).ok(), order);
     let offers = rules.iter().map(|rule| (net(rule), rule.fee));
     let (net, fee) = offers.min().unwrap_or((0, 0));
     let small = net > 0 && net < least;
@@ -146,6 +182,10 @@ pub fn exchange_cost(
         back: (-net).max(0),
         fee,
         waived: if small { net } else { 0 },
+        carried: CarriedMoney {
+            amount: credit.min(price),
+            refundable: refundable - of_difference(refundable),
+        },
     })
 }
 

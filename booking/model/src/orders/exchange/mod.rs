@@ -3,6 +3,7 @@
 //! difference is paid, and then one transaction swaps the seats. This module is pure and only
 //! decides. The ledger writes the result.
 
+pub mod carried;
 pub mod deal;
 mod parts;
 
@@ -10,6 +11,7 @@ pub use parts::{ExchangedSeats, parts};
 
 use std::ops::Range;
 
+use carried::with_carried_money;
 use deal::{ExchangeCost, ExchangeRuleError};
 
 use super::terms::OrderTerms;
@@ -26,7 +28,8 @@ pub struct Exchange {
     pub successor: Order,
     /// The payment of the difference. It is voided from the beginning if there is nothing to pay.
     pub payment: Payment,
-    /// All new seats at their own prices. They become the successor's items with the swap.
+    /// All new seats at their own prices, with the money that is carried over. They become the
+    /// successor's items with the swap.
     pub items: Vec<OrderItem>,
     /// The old seats, as they were when the difference was computed.
     pub given: Vec<OrderItem>,
@@ -56,8 +59,15 @@ impl Exchange {
             self.least,
             now_ms,
         )?;
-        let Order { total, waived, .. } = self.successor;
-        let same = deal == self.deal && total == deal.due && waived == deal.waived;
+        let Order {
+            total,
+            waived,
+            currency,
+            ..
+        } = self.successor;
+        let is_carried_over = with_carried_money(&self.items, deal.carried, currency) == self.items;
+        let same =
+            deal == self.deal && total == deal.due && waived == deal.waived && is_carried_over;
         if same && self.payment.amount.amount == total {
             Ok(())
         } else {

@@ -94,6 +94,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::orders::exchange::carried::CarriedMoney;
 
     fn item((seat, from, len): (u32, u16, u16)) -> OrderItem {
         OrderItem {
@@ -106,6 +107,7 @@ mod tests {
             category: "c".to_owned(),
             category_key: "c".to_owned(),
             traveller: None,
+            carried: CarriedMoney::default(),
         }
     }
 

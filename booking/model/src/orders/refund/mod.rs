@@ -256,8 +256,12 @@ pub fn plan_refund(
         return Ok(None);
     }
     input.check_unscanned(&going)?;
-    let rule = in_force(terms, &order.items, now_ms)?;
+    let rule = in_force(terms, order, now_ms)?;
     let sums = rule.split_price(order, &going);
+    // Nobody gives a ticket back for nothing by mistake.
+    if sums.amount == 0 && going.iter().any(|item| !item.carried.is_none()) {
+        return Err(RefundRuleError::CarriedOver.into());
+    }
     let event = if staying.is_empty() {
         OrderEvent::RefundedAll(rule.reason)
     } else {

@@ -1,7 +1,8 @@
 //! Finds the rule by which tickets may be given back. The module is pure.
 
 use super::RefundReason;
-use crate::money::Money;
+use crate::money::{Currency, Money};
+use crate::orders::exchange::carried::CarriedMoney;
 use crate::orders::terms::OrderTerms;
 use crate::orders::{Order, OrderItem};
 use crate::payments::fees::fee_of_price;
@@ -38,6 +39,10 @@ pub enum RefundRuleError {
     /// The show takes no tickets back.
     #[error("the show takes no tickets back")]
     None,
+    /// What was paid for the tickets was carried over in exchanges, from tickets that could not be
+    /// given back.
+    #[error("the tickets were exchanged for others when they could not be given back")]
+    CarriedOver,
     /// The show took tickets back until this moment.
     #[error("the show took tickets back until {until_ms}")]
     Over {
@@ -54,16 +59,33 @@ impl RefundRuleInForce {
         fee_of_price(price, self.fee_pct)
     }
 
+    /// Returns whether the rule also frees money that was carried over in exchanges. A rule of the
+    /// show does not. If something happened to the show after it was bought, all money goes back.
+    #[must_use]
+    pub fn frees_carried_money(self) -> bool {
+        self.reason != RefundReason::ByBuyer
+    }
+
+    /// Returns the fee for a seat, in minor units. Of money that was carried over, the refund is at
+    /// most the share that could be refunded when it was carried over.
+    #[must_use]
+    pub fn fee_for_item(self, item: &OrderItem, currency: Currency) -> i64 {
+        let CarriedMoney { amount, refundable } = item.carried;
+        let fee = |amount| self.fee_for_price(currency.with_amount(amount));
+        let kept = match self.frees_carried_money() {
+            true => 0,
+            false => amount - refundable.min(amount),
+        };
+        fee(amount).max(kept) + fee(item.amount - amount)
+    }
+
     /// Returns what becomes of the price of some of an order's seats if they are given back
     /// together. In an exchange for the order's seats, a sum may have been waived. The buyer never
     /// paid this sum, and does not get it back.
     #[must_use]
     pub fn split_price(self, order: &Order, seats: &[OrderItem]) -> RefundSums {
-        let price = |item: &OrderItem| order.currency.with_amount(item.amount);
-        let fee: i64 = seats
-            .iter()
-            .map(|item| self.fee_for_price(price(item)))
-            .sum();
+        let fee = |item: &OrderItem| self.fee_for_item(item, order.currency);
+        let fee: i64 = seats.iter().map(fee).sum();
         let left = seats.iter().map(|item| item.amount).sum::<i64>() - fee;
         let uncharged = order.waived.min(left).max(0);
         RefundSums {
@@ -81,19 +103,20 @@ pub fn until_ms(begins_ms: i64, until_h: u32) -> i64 {
     begins_ms - i64::from(until_h) * HOUR_MS
 }
 
-/// Returns the rule in force at `now_ms` for some seats of an order. There is no fee if the show
-/// was cancelled, if it was postponed and its time for free refunds has not ended, or before a
-/// train leaves that was moved too far ([`OrderTerms::is_moved`]). Otherwise, the rules that the
-/// order was made under and the show's present rules are compared. Of those that have not ended,
-/// the rule with the lowest fee is in force.
+/// Returns the rule in force at `now_ms` for an order. There is no fee if the show was cancelled,
+/// if it was postponed after the order was made and its time for free refunds has not ended, or
+/// before a train leaves that was moved too far ([`OrderTerms::is_moved`]). Otherwise, the rules
+/// that the order was made under and the show's present rules are compared. Of those that have not
+/// ended, the rule with the lowest fee is in force.
 ///
 /// # Errors
 /// [`RefundRuleError`] if no rule is in force.
 pub fn in_force(
     terms: &OrderTerms,
-    items: &[OrderItem],
+    order: &Order,
     now_ms: i64,
 ) -> Result<RefundRuleInForce, RefundRuleError> {
+    let items = &order.items;
     match terms.fate {
         Some(ShowFate::Cancelled) => {
             return Ok(RefundRuleInForce {
@@ -102,7 +125,10 @@ pub fn in_force(
                 reason: RefundReason::ShowCancelled,
             });
         }
-        Some(ShowFate::Postponed { refunds_until_ms }) if now_ms <= refunds_until_ms => {
+        Some(ShowFate::Postponed {
+            since_ms,
+            refunds_until_ms,
+        }) if order.created_at_ms <= since_ms && now_ms <= refunds_until_ms => {
             return Ok(RefundRuleInForce {
                 fee_pct: 0,
                 until_ms: Some(refunds_until_ms),

@@ -13,6 +13,7 @@ use crate::holds::HeldSeat;
 use crate::ids::{HoldId, PaymentId};
 use crate::money::Currency;
 use crate::orders::Buyer;
+use crate::orders::exchange::carried::CarriedMoney;
 use crate::runs::{StationCall, TrainFares, TrainRun};
 use crate::shows::fate::ShowFate;
 use crate::shows::terms::SaleTerms;
@@ -48,6 +49,7 @@ fn order(state: OrderState, prices: &[i64]) -> (Order, Vec<Ticket>) {
         category: "Stalls".to_owned(),
         category_key: "cat1".to_owned(),
         traveller: None,
+        carried: CarriedMoney::default(),
     };
     let items: Vec<OrderItem> = (0_u32..).zip(prices).map(item).collect();
     let ticket = |item: &OrderItem| Ticket {
@@ -103,7 +105,11 @@ fn check_rule(
     now_ms: i64,
     expected: Result<(u32, i64), RefundRuleError>,
 ) {
-    let found = in_force(&order_terms(rules), &[], now_ms);
+    let found = in_force(
+        &order_terms(rules),
+        &order(OrderState::Ticketed, &[]).0,
+        now_ms,
+    );
     let found = found.map(|rule| (rule.fee_pct, rule.until_ms.expect("the rule ends")));
     assert_eq!(found, expected);
 }
@@ -132,13 +138,23 @@ fn a_cancelled_or_postponed_show_keeps_no_fee() {
             fate: Some(fate),
             ..order_terms(&serde_json::json!([{"until_h": 48, "fee_pct": 10}]))
         };
-        in_force(&rules, &[], now_ms).map(|rule| rule.fee_pct)
+        let order = order(OrderState::Ticketed, &[]).0;
+        in_force(&rules, &order, now_ms).map(|rule| rule.fee_pct)
     };
     assert_eq!(free(ShowFate::Cancelled, START_MS + 1), Ok(0));
-    let postponed = ShowFate::Postponed {
+    let postponed = |since_ms| ShowFate::Postponed {
+        since_ms,
         refunds_until_ms: 5,
     };
-    assert_eq!((free(postponed, 5), free(postponed, 6)), (Ok(0), Ok(10)));
+    assert_eq!(
+        (free(postponed(0), 5), free(postponed(0), 6)),
+        (Ok(0), Ok(10))
+    );
+    assert_eq!(
+        free(postponed(-1), 5),
+        Ok(10),
+        "it was bought after it was postponed"
+    );
 }
 
 /// Returns a train from A over B to C, with the minutes by which it leaves A late and arrives at C
@@ -182,9 +198,9 @@ fn a_train_moved_by_more_than_a_quarter_of_an_hour_keeps_no_fee_until_it_leaves(
         terms.present.run = Some(Arc::clone(now));
         terms.present.starts_at = now.calls[0].departs.expect("it leaves");
         terms.run = Some(Arc::clone(now));
-        let mut items = order(OrderState::Ticketed, &[1_000]).0.items;
-        items[0].held.legs = legs;
-        in_force(&terms, &items, at_ms).map(|rule| (rule.fee_pct, rule.reason))
+        let mut order = order(OrderState::Ticketed, &[1_000]).0;
+        order.items[0].held.legs = legs;
+        in_force(&terms, &order, at_ms).map(|rule| (rule.fee_pct, rule.reason))
     };
     let by_rule = Ok((20, RefundReason::ByBuyer));
     let free = Ok((0, RefundReason::TrainRetimed));
@@ -262,7 +278,8 @@ fn rules_that_a_show_removes_later_still_apply_to_earlier_orders() {
         original: terms(&original),
         ..order_terms(&present)
     };
-    let fee = |known: &OrderTerms| in_force(known, &[], 0).map(|rule| rule.fee_pct);
+    let order = order(OrderState::Ticketed, &[]).0;
+    let fee = |known: &OrderTerms| in_force(known, &order, 0).map(|rule| rule.fee_pct);
     assert_eq!(fee(&known(rules(), none())), Ok(10));
     assert_eq!(
         fee(&known(none(), rules())),
@@ -287,6 +304,59 @@ fn a_sum_that_was_waived_is_not_refunded() {
     let all = plan_refund(&input, &TicketSelection::All, 0).expect("allowed");
     let all = all.expect("two tickets");
     assert_eq!((all.amount, all.uncharged), (2_960, 40));
+}
+
+/// Plans the refund of an order of one seat for 2,000. Of these, `amount` was carried over, of
+/// which
+/// `refundable` could be refunded.
+fn refund_of_carried(
+    (amount, refundable): (i64, i64),
+    fee_pct: u32,
+    fate: Option<ShowFate>,
+) -> Result<(i64, i64), OrderRefundError> {
+    let (mut order, tickets) = order(OrderState::Ticketed, &[2_000]);
+    order.items[0].carried = CarriedMoney { amount, refundable };
+    let terms = OrderTerms {
+        fate,
+        ..order_terms(&serde_json::json!([{"until_h": 0, "fee_pct": fee_pct}]))
+    };
+    let input = RefundInput {
+        order: &order,
+        tickets: &tickets,
+        terms: &terms,
+    };
+    let plan = plan_refund(&input, &TicketSelection::All, 0)?;
+    let plan = plan.expect("a ticket that may go back");
+    Ok((plan.amount, plan.fee))
+}
+
+#[test]
+fn carried_money_goes_back_by_the_lower_of_its_own_share_and_the_shows_rule() {
+    let back = |carried, fee_pct| refund_of_carried(carried, fee_pct, None).expect("allowed");
+    assert_eq!(back((2_000, 500), 10), (500, 1_500));
+    assert_eq!(back((2_000, 1_900), 10), (1_800, 200));
+    assert_eq!(
+        back((1_500, 0), 10),
+        (450, 1_550),
+        "added money follows the show's rule"
+    );
+    let nothing = refund_of_carried((2_000, 0), 10, None);
+    assert!(matches!(
+        nothing,
+        Err(OrderRefundError::Rule(RefundRuleError::CarriedOver))
+    ));
+}
+
+#[test]
+fn what_happens_to_a_show_after_an_exchange_frees_the_carried_money() {
+    let postponed = |since_ms| ShowFate::Postponed {
+        since_ms,
+        refunds_until_ms: 5,
+    };
+    let back = |fate| refund_of_carried((1_500, 0), 10, Some(fate)).expect("allowed");
+    assert_eq!(back(ShowFate::Cancelled), (2_000, 0));
+    assert_eq!(back(postponed(1)), (2_000, 0));
+    assert_eq!(back(postponed(-1)), (450, 1_550), "it was postponed before");
 }
 
 #[test]

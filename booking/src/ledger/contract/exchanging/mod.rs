@@ -11,6 +11,7 @@ use std::ops::Range;
 use OrderState::{Cancelled, Confirmed, Exchanged, Expired, Pending, Refunded, Ticketed};
 use SeatOutboxAction::{Free, Sell};
 use fairgate_model::ids::TicketId;
+use fairgate_model::orders::exchange::carried::with_carried_money;
 use fairgate_model::orders::exchange::deal::ExchangeCost;
 use fairgate_model::orders::exchange::{Exchange, ExchangeRole, parts, total_price};
 use fairgate_model::orders::refund::{RefundState, TicketSelection};
@@ -35,8 +36,18 @@ fn items(wish: Wish<'_>) -> Vec<OrderItem> {
         category: "Stalls".to_owned(),
         category_key: format!("p{amount}"),
         traveller: None,
+        carried: CarriedMoney::default(),
     };
     wish.iter().map(item).collect()
+}
+
+/// Returns the items of a successor to which `amount` was carried over, all of it refundable.
+fn carrying(wish: Wish<'_>, amount: i64) -> Vec<OrderItem> {
+    let carried = CarriedMoney {
+        amount,
+        refundable: amount,
+    };
+    with_carried_money(&items(wish), carried, Currency::EUR)
 }
 
 /// Builds an exchange of all seats of an order for the seats in `wish`.
@@ -44,6 +55,12 @@ pub(super) fn wanted(old: &Order, key: &str, wish: Wish<'_>) -> Exchange {
     let items = items(wish);
     let hold = HoldId::of_exchange(&show(), &old.id, key);
     let id = OrderId::of_hold(&hold);
+    // The show takes everything back without a fee.
+    let amount = total_price(&old.items).min(total_price(&items));
+    let carried = CarriedMoney {
+        amount,
+        refundable: amount,
+    };
     let total = (total_price(&items) - total_price(&old.items)).max(0);
     let mut difference = total;
     let mut gained = parts(&old.items, &items).gained;
@@ -74,9 +91,10 @@ pub(super) fn wanted(old: &Order, key: &str, wish: Wish<'_>) -> Exchange {
             back: (total_price(&old.items) - total_price(&items)).max(0),
             fee: 0,
             waived: 0,
+            carried,
         },
         least: 0,
-        items,
+        items: with_carried_money(&items, carried, old.currency),
         given: old.items.clone(),
     }
 }

@@ -70,7 +70,7 @@ async fn dearer_seats_are_swapped_with_the_capture_and_not_before(ledger: Books)
     ledger.captured(capture, NOW_MS + 4).await.expect("written");
     let now = record(&ledger, &new).await;
     assert_eq!((now.order.state, now.tickets.len()), (Ticketed, 1));
-    assert_eq!(now.order.items, items(&[(4, 0..2, 1_700)]));
+    assert_eq!(now.order.items, carrying(&[(4, 0..2, 1_700)], 1_000));
     assert_eq!(record(&ledger, &old).await.order.state, Exchanged);
     assert_eq!(cells(&ledger).await, both_legs(&[4]));
     assert!(owed(&ledger, NOW_MS + 9).await.is_empty());
@@ -136,7 +136,7 @@ async fn only_gained_cells_are_claimed_and_only_lost_cells_are_freed(ledger: Boo
     let longer = exchanged(&ledger, &new, "y", &[(3, 0..2, 1_000)]).await;
     assert_eq!(longer.total, 500);
     let longer = paid(&ledger, &longer).await;
-    assert_eq!(longer.items, items(&[(3, 0..2, 1_000)]));
+    assert_eq!(longer.items, carrying(&[(3, 0..2, 1_000)], 500));
     assert_eq!(cells(&ledger).await, both_legs(&[3]));
     let legs: Vec<_> = record(&ledger, &longer)
         .await

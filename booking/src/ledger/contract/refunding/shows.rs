@@ -83,6 +83,7 @@ async fn a_postponed_show_has_a_new_start_and_refunds_tickets_for_a_time(ledger:
     stocked(&ledger).await;
     let order = ticketed(&ledger, "a", ANA, &[0, 1]).await;
     let postponed = ShowFate::Postponed {
+        since_ms: NOW_MS + 3,
         refunds_until_ms: NOW_MS + 10,
     };
     let starts_at: jiff::Timestamp = "2027-09-01T18:00:00Z".parse().expect("a moment");

@@ -7,7 +7,6 @@
 //! default. If `FAIRGATE_DUMPS` names a folder, each chain writes its files for the judge there.
 
 mod checking;
-mod judging;
 mod running_trains;
 mod selling;
 
@@ -25,7 +24,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::*;
-use judging::CancelledTrain;
+use crate::judging::{self, CancelledShow};
 use running_trains::{RunningTrain, RunningTrains};
 use selling::{SalesMeanwhile, SoldTicket};
 
@@ -50,7 +49,7 @@ struct Chain {
     /// The trains as the last timetable but one had them.
     before: Vec<RunningTrain>,
     tickets: Vec<SoldTicket>,
-    cancelled: Vec<CancelledTrain>,
+    cancelled: Vec<CancelledShow>,
     /// How many of the tickets were sold during imports.
     sold_meanwhile: usize,
     visitors: u16,
@@ -144,8 +143,8 @@ impl Chain {
                 Ok(_) => {
                     let at_ms = self.nodes[0].clock.now_ms();
                     let cancelled = choices.cancel.iter().cloned();
-                    let trains = cancelled.map(|show| CancelledTrain {
-                        show,
+                    let trains = cancelled.map(|show| CancelledShow {
+                        show: show.to_string(),
                         asked_ms,
                         at_ms,
                     });
@@ -223,6 +222,21 @@ impl Chain {
     }
 }
 
+impl Chain {
+    /// Writes what the judge reads, once the tickets of cancelled trains are refunded.
+    async fn write_files(&self, folder: &Path) {
+        let node = &self.nodes[0];
+        for ticket in &self.tickets {
+            let show = ticket.show.to_string();
+            if self.cancelled.iter().any(|train| train.show == show) {
+                node.order_in(&ticket.order, "refunded").await;
+            }
+        }
+        let name = format!("{}-{}", self.nodes.len(), self.seed);
+        judging::write_files(folder, &name, node, &self.cancelled).await;
+    }
+}
+
 /// Plays one chain. Returns how many tickets were sold, and how many of them during imports.
 async fn play(seed: u64, nodes: Vec<App>) -> (usize, usize) {
     let mut chain = Chain::begin(seed, nodes).await;
@@ -236,7 +250,7 @@ async fn play(seed: u64, nodes: Vec<App>) -> (usize, usize) {
         chain.check().await;
     }
     if let Some(folder) = std::env::var_os("FAIRGATE_DUMPS") {
-        judging::write_files(&chain, Path::new(&folder)).await;
+        chain.write_files(Path::new(&folder)).await;
     }
     (chain.tickets.len(), chain.sold_meanwhile)
 }

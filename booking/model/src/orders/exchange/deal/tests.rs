@@ -6,6 +6,7 @@ use super::*;
 use crate::holds::HeldSeat;
 use crate::ids::{HoldId, OrderId, PaymentId, ShowId};
 use crate::money::Currency;
+use crate::orders::exchange::carried::with_carried_money;
 use crate::orders::{Buyer, OrderState};
 use crate::shows::terms::SaleTerms;
 
@@ -49,6 +50,7 @@ fn order(paid: i64, waived: i64) -> Order {
         category: "Stalls".to_owned(),
         category_key: "cat1".to_owned(),
         traveller: None,
+        carried: CarriedMoney::default(),
     };
     Order {
         payment: PaymentId::of_order(&id),
@@ -85,12 +87,17 @@ fn check(
     exchange_cost(&order(paid, 0), terms, price, 50, now_h * HOUR_MS)
 }
 
-fn cost(due: i64, back: i64, fee: i64) -> ExchangeCost {
+/// Returns what an exchange of non-refundable seats for 5,000 costs if the new seats cost `price`.
+fn cost(price: i64, due: i64, back: i64, fee: i64) -> ExchangeCost {
     ExchangeCost {
         due,
         back,
         fee,
         waived: 0,
+        carried: CarriedMoney {
+            amount: price.min(5_000),
+            refundable: 0,
+        },
     }
 }
 
@@ -116,8 +123,11 @@ fn exchanges_end_until_h_hours_before_the_show() {
 #[test]
 fn dearer_seats_cost_the_difference_and_the_fee() {
     let rule = order_terms(&serde_json::json!({"fee": 300}), &serde_json::json!([]));
-    assert_eq!(check(&rule, 5_000, 6_000, 1), Ok(cost(1_300, 0, 300)));
-    assert_eq!(check(&rule, 5_000, 5_000, 1), Ok(cost(300, 0, 300)));
+    assert_eq!(
+        check(&rule, 5_000, 6_000, 1),
+        Ok(cost(6_000, 1_300, 0, 300))
+    );
+    assert_eq!(check(&rule, 5_000, 5_000, 1), Ok(cost(5_000, 300, 0, 300)));
 }
 
 #[test]
@@ -143,10 +153,13 @@ fn the_fee_is_taken_from_what_goes_back_and_the_rest_of_the_fee_is_due() {
         let exchange = serde_json::json!({"fee": fee, "cheaper": "refund"});
         order_terms(&exchange, &serde_json::json!([]))
     };
-    assert_eq!(check(&rule(300), 5_000, 4_000, 1), Ok(cost(0, 700, 300)));
+    assert_eq!(
+        check(&rule(300), 5_000, 4_000, 1),
+        Ok(cost(4_000, 0, 700, 300))
+    );
     assert_eq!(
         check(&rule(1_300), 5_000, 4_000, 1),
-        Ok(cost(300, 0, 1_300))
+        Ok(cost(4_000, 300, 0, 1_300))
     );
 }
 
@@ -167,8 +180,68 @@ fn the_terms_that_are_better_for_the_buyer_apply_whether_old_or_new() {
         both(keep(), refund()),
         both(refund(), keep()),
     ] {
-        assert_eq!(check(&known, 5_000, 4_000, 1), Ok(cost(0, 1_000, 0)));
+        assert_eq!(check(&known, 5_000, 4_000, 1), Ok(cost(4_000, 0, 1_000, 0)));
     }
+}
+
+/// Returns an order for 5,000 that was carried over, of which `refundable` could be refunded.
+fn carried_order(refundable: i64) -> Order {
+    let mut order = order(5_000, 0);
+    order.items[0].carried = CarriedMoney {
+        amount: 5_000,
+        refundable,
+    };
+    order
+}
+
+#[test]
+fn the_share_that_is_refundable_on_the_day_of_the_exchange_is_carried_over() {
+    let refunds = serde_json::json!([{"until_h": 48, "fee_pct": 10}]);
+    let rule = order_terms(&serde_json::json!({}), &refunds);
+    let carried = |order: &Order, price, now_h| {
+        let deal = exchange_cost(order, &rule, price, 50, now_h * HOUR_MS).expect("offered");
+        (deal.back, deal.carried.amount, deal.carried.refundable)
+    };
+    assert_eq!(carried(&order(5_000, 0), 6_000, 1), (0, 5_000, 4_500));
+    assert_eq!(carried(&order(5_000, 0), 1_000, 1), (3_600, 1_000, 900));
+    assert_eq!(
+        carried(&order(5_000, 0), 6_000, 60),
+        (0, 5_000, 0),
+        "too late"
+    );
+    // A second exchange keeps the lower share, and returns no more of the difference.
+    assert_eq!(carried(&carried_order(500), 6_000, 1), (0, 5_000, 500));
+    assert_eq!(carried(&carried_order(500), 1_000, 1), (400, 1_000, 100));
+    assert_eq!(carried(&carried_order(5_000), 6_000, 1), (0, 5_000, 4_500));
+}
+
+#[test]
+fn a_show_that_returns_the_whole_difference_does_not_free_carried_money() {
+    let rule = order_terms(
+        &serde_json::json!({"cheaper": "refund"}),
+        &serde_json::json!([]),
+    );
+    let back = |terms: &OrderTerms, order: &Order| {
+        let deal = exchange_cost(order, terms, 1_000, 50, 0).expect("offered");
+        deal.back
+    };
+    assert_eq!(back(&rule, &order(5_000, 0)), 4_000);
+    assert_eq!(back(&rule, &carried_order(500)), 400);
+    let cancelled = OrderTerms {
+        fate: Some(crate::shows::fate::ShowFate::Cancelled),
+        ..rule
+    };
+    assert_eq!(back(&cancelled, &carried_order(0)), 4_000);
+}
+
+#[test]
+fn a_quote_names_the_most_that_is_kept_of_the_difference() {
+    let refunds = serde_json::json!([{"until_h": 48, "fee_pct": 10}]);
+    let rule = order_terms(&serde_json::json!({}), &refunds);
+    let kept_pct = |order: &Order| exchange_quote(&rule, order, 0).expect("offered").kept_pct;
+    assert_eq!(kept_pct(&order(5_000, 0)), 10);
+    assert_eq!(kept_pct(&carried_order(500)), 90);
+    assert_eq!(kept_pct(&carried_order(5_000)), 10);
 }
 
 #[test]
@@ -210,11 +283,39 @@ fn what_is_due_and_what_goes_back_are_multiples_of_the_currencys_step() {
     let odd_fee = kwd(serde_json::json!({"cheaper": "refund", "fee": 305}));
     assert_eq!(check(&odd_fee, 5_000), (0, 4_820, 300));
     assert_eq!(check(&odd_fee, 11_120), (1_300, 0, 300));
-    let quote = exchange_quote(&odd_fee, &order(10_120, 0).items, 0);
+    let quote = exchange_quote(&odd_fee, &order(10_120, 0), 0);
     assert_eq!(quote.expect("offered").fee, 300);
 }
 
+/// A show in a chain of exchanges: its refund fee, or none if it takes nothing back.
+fn show_terms(fee_pct: Option<u32>) -> OrderTerms {
+    let rules = fee_pct.map(|fee_pct| serde_json::json!({"until_h": 1, "fee_pct": fee_pct}));
+    let rules: Vec<serde_json::Value> = rules.into_iter().collect();
+    order_terms(&serde_json::json!({}), &rules.into())
+}
+
 proptest! {
+    /// However often seats are exchanged, each show on the way keeps its fee of all that was paid
+    /// until then, and the last refund never gives that back.
+    #[test]
+    fn a_chain_of_exchanges_returns_no_more_than_any_show_on_the_way_would(
+        paid in 1_i64..100_000,
+        shows in proptest::collection::vec((proptest::option::of(0_u32..=100), 0_i64..50_000), 1..6),
+    ) {
+        let mut order = order(paid, 0);
+        let mut kept_most = 0;
+        for (fee_pct, added) in &shows {
+            let before = order.items[0].amount;
+            kept_most = kept_most.max(before * i64::from(fee_pct.unwrap_or(100)) / 100);
+            let deal = exchange_cost(&order, &show_terms(*fee_pct), before + added, 0, 0).expect("offered");
+            order.items[0].amount += added;
+            order.items = with_carried_money(&order.items, deal.carried, order.currency);
+        }
+        let last = in_force(&show_terms(Some(0)), &order, 0).expect("in force");
+        let back = last.split_price(&order, &order.items).amount;
+        prop_assert!(back <= order.items[0].amount - kept_most);
+    }
+
     #[test]
     fn an_exchange_before_a_refund_never_returns_more_than_the_refund_alone(
         paid in 1_i64..100_000, price in 0_i64..100_000, fee_pct in 0_u32..=100, fee in 0_i64..1_000,
@@ -222,7 +323,7 @@ proptest! {
         let refunds = serde_json::json!([{"until_h": 1, "fee_pct": fee_pct}]);
         let terms = order_terms(&serde_json::json!({"fee": fee}), &refunds);
         let deal = exchange_cost(&order(paid, 0), &terms, price, 0, 0).expect("offered");
-        let rule = in_force(&terms, &[], 0).expect("in force");
+        let rule = in_force(&terms, &order(paid, 0), 0).expect("in force");
         let fee = |price| rule.fee_for_price(Currency::EUR.with_amount(price));
         let exchanged_and_refunded = deal.back - deal.due + price - fee(price);
         // With an exchange, two amounts are rounded in the buyer's favour instead of one.

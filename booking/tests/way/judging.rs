@@ -1,38 +1,26 @@
-//! Writes what the judge of the load test reads: the dump of a chain's ledger, and a history that
-//! says which trains were cancelled.
+//! Writes what the judge of the load test reads: the dump of a ledger, and a history that says
+//! which shows were cancelled.
 
 use std::fs::{self, File};
 use std::path::Path;
 
-use fairgate_model::ids::ShowId;
+use serde_json::{Value, json};
 
-use super::super::*;
-use super::Chain;
+use crate::harness::{App, until};
 
-/// A train that somebody decided to cancel.
+/// A show that somebody decided to cancel.
 #[derive(Debug)]
-pub(super) struct CancelledTrain {
-    pub(super) show: ShowId,
+pub struct CancelledShow {
+    pub show: String,
     /// The earliest time at which it may have been cancelled.
-    pub(super) asked_ms: i64,
+    pub asked_ms: i64,
     /// The time from which it was certainly cancelled.
-    pub(super) at_ms: i64,
+    pub at_ms: i64,
 }
 
-/// Writes a chain's dump and history, once all work of its nodes is done.
-pub(super) async fn write_files(chain: &Chain, folder: &Path) {
-    let node = &chain.nodes[0];
-    let name = format!("{}-{}", chain.nodes.len(), chain.seed);
+/// Writes the dump and the history of a run, once all work of its nodes is done.
+pub async fn write_files(folder: &Path, name: &str, node: &App, cancelled: &[CancelledShow]) {
     let dump = folder.join(format!("dump-{name}.jsonl"));
-    for ticket in &chain.tickets {
-        if chain
-            .cancelled
-            .iter()
-            .any(|train| train.show == ticket.show)
-        {
-            node.order_in(&ticket.order, "refunded").await;
-        }
-    }
     let ledger = node.ledger().await;
     until("the end of all work", async || {
         let file = File::create(&dump).expect("a file for the dump");
@@ -54,9 +42,9 @@ pub(super) async fn write_files(chain: &Chain, folder: &Path) {
             "room_doc": {"method": "fifo"}}),
         json!({"kind": "end", "visitor": 0, "outcome": "left"}),
     ];
-    records.extend(chain.cancelled.iter().map(|train| {
-        json!({"kind": "cancelled", "show": train.show, "asked_ms": train.asked_ms,
-            "at_ms": train.at_ms})
+    records.extend(cancelled.iter().map(|show| {
+        json!({"kind": "cancelled", "show": show.show, "asked_ms": show.asked_ms,
+            "at_ms": show.at_ms})
     }));
     records.push(json!({"kind": "finished", "at_ms": node.clock.now_ms()}));
     let lines: String = records.iter().map(|record| format!("{record}\n")).collect();

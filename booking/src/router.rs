@@ -23,6 +23,7 @@ use crate::http::free_seats;
 use crate::http::handles::RouteHandles;
 use crate::http::holds::{self, HoldRoutes};
 use crate::http::internal::{self, InternalRoutes};
+use crate::http::money_findings::{self, MoneyFindingRoutes};
 use crate::http::offers;
 use crate::http::ops::{self, BookingOpsRoutes};
 use crate::http::order_routes::OrderRoutes;
@@ -67,6 +68,7 @@ fn public(handles: RouteHandles) -> OpenApiRouter {
         .merge(orders().with_state(handles.orders))
         .merge(dump().with_state(handles.dump))
         .merge(fates().with_state(handles.fates))
+        .merge(money_findings().with_state(handles.money_findings))
         .merge(payments().with_state(handles.payments))
         .merge(tickets().with_state(handles.tickets))
         .merge(waitlist().with_state(handles.waitlist))
@@ -85,6 +87,7 @@ pub fn openapi_document() -> OpenApi {
         holds().into_openapi(),
         orders().into_openapi(),
         fates().into_openapi(),
+        money_findings().into_openapi(),
         payments().into_openapi(),
         tickets().into_openapi(),
         waitlist().into_openapi(),
@@ -142,6 +145,13 @@ fn fates() -> OpenApiRouter<ShowFateRoutes> {
         .routes(routes!(fates::cancel))
         .routes(routes!(fates::postpone))
         .routes(routes!(fates::refunds))
+}
+
+fn money_findings() -> OpenApiRouter<MoneyFindingRoutes> {
+    OpenApiRouter::new()
+        .routes(routes!(money_findings::attention))
+        .routes(routes!(money_findings::settle_order))
+        .routes(routes!(money_findings::settle_money))
 }
 
 fn payments() -> OpenApiRouter<PaymentRoutes> {

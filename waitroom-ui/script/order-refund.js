@@ -73,7 +73,7 @@ export async function whileRefunding(send) {
 export const refundAsk = (order) => asked(order.refund_offer, ticked);
 
 function refundRow({ seats, amount, fee, state, at, done_at: doneAt }) {
-  const refundWords = fee.amount > 0 ? t("order.refund.row_fee", { seats: seats.join(", "), back: money(amount), fee: money(fee) }) : t("order.refund.row", { seats: seats.join(", "), back: money(amount) });
+  const refundWords = fee.amount > 0 ? t("order.refund.row_fee", { seats: seats.join(", "), back: money(amount), fee: money(fee) }) : t(seats.length ? "order.refund.row" : "order.refund.row_no_seats", { seats: seats.join(", "), back: money(amount) });
   const stateName = amount.amount === 0 && state === "done" ? "nothing" : state;
   const stateWords = raw(`order.refund.state.${stateName}`) ? t(`order.refund.state.${stateName}`, { time: when(doneAt ?? at) }) : state;
   return make("li", { "data-state": state }, make("time", { datetime: at, text: when(at) }), `: ${refundWords} ${stateWords}`);

@@ -3,6 +3,7 @@
 
 const LATE_BACK = ["late_seats_gone", "late_limit", "late_card_limit", "late_plan_changed", "late_show_begun", "late_sales_ended", "late_exchange_over"];
 const ENDED = ["ticketed", "cancelled", "capture_failed", "refunded", "partly_refunded", "exchanged"];
+const HAS_TICKETS = ["ticketed", "partly_refunded"];
 const NO_MONEY = ["created", "declined"];
 const SOON_MS = 1_600; // The page's jitter keeps this below 2 s.
 const LATER_MS = 10_000;
@@ -24,6 +25,7 @@ export function caseOf(order, now) {
   const { state, reason } = order;
   if (isOver(order, now)) return "over";
   if (state === "pending" && reason === "payment_declined") return "declined";
+  if (order.disputed && HAS_TICKETS.includes(state)) return "disputed";
   if (state === "refunded" && order.total?.amount === 0) return "free_refunded";
   if (state !== "expired") return null;
   if (reason === "late_money") return "late";

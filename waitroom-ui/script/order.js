@@ -58,7 +58,7 @@ function renderState() {
   put("state-body", isKnown ? words("body") : "");
   $("order-state").dataset.state = state;
   $("order-state").dataset.case = special ?? "";
-  $("state-shape").dataset.shape = ["declined", "late"].includes(special) ? "warning" : (SHAPES[state] ?? "ring");
+  $("state-shape").dataset.shape = ["declined", "late", "disputed"].includes(special) ? "warning" : (SHAPES[state] ?? "ring");
   return titleBefore !== $("order-state").textContent;
 }
 

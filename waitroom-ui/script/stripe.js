@@ -4,7 +4,7 @@
 import { $, announce, put, show, t } from "./core.js";
 
 const LOADED_WITHIN_MS = 20_000;
-let form = null; // { stripe, elements }, once it is shown
+let form = null; // { secret, stripe, elements }; the last two once it is shown
 
 /** Loads Stripe's script once. Rejects if the script is blocked or does not load in time. */
 function load(address) {
@@ -21,21 +21,26 @@ function load(address) {
 
 /**
  * Shows the form for the payment's `client`: `script`, `publishable_key`, `client_secret`. A second
- * call does nothing. `paid()` is called when Stripe has accepted the buyer's confirmation. The
+ * call for the same secret does nothing. Another secret belongs to another attempt to pay, which
+ * gets a new form. `paid()` is called when Stripe has accepted the buyer's confirmation. The
  * order then shows the result of the payment.
  */
 export async function payWithStripe(client, paid) {
-  if (form) return;
-  form = {};
+  const secret = client.client_secret;
+  if (form?.secret === secret) return;
+  const isFirst = !form;
+  form = { secret };
   show($("stripe"));
   try {
     const Stripe = await load(client.script);
     const stripe = Stripe(client.publishable_key);
-    const elements = stripe.elements({ clientSecret: client.client_secret });
+    const elements = stripe.elements({ clientSecret: secret });
+    $("stripe-form").replaceChildren();
     elements.create("payment").mount("#stripe-form");
-    form = { stripe, elements };
+    form = { secret, stripe, elements };
+    fault("");
     show($("stripe-pay"));
-    $("stripe-pay").addEventListener("click", () => confirm(paid));
+    if (isFirst) $("stripe-pay").addEventListener("click", () => confirm(paid));
   } catch {
     fault(t("order.form_blocked"));
   }

@@ -20,7 +20,7 @@ async function start() {
   const [answer, svg] = await Promise.all([call("GET", path, { bearer }), ticketSvg(id, bearer)]);
   if (!answer.ok) {
     const none = [401, 403, 404].includes(answer.status);
-    if (none || answer.problem.code === "ticket_void") await forgetTicket(id);
+    if (none || ["ticket_void", "ticket_blocked"].includes(answer.problem.code)) await forgetTicket(id);
     return showProblem(answer.problem, {}, [none ? { label: t("common.to_home"), href: "/" } : { label: t("common.try_again"), run: () => location.reload() }]);
   }
   const ticket = answer.body;

@@ -19,6 +19,14 @@ test("a declined payment and a time that is over have words of their own", () =>
   assert.equal(caseOf(order("pending", "payment_declined", { pay_until: at(0) }), NOW), "over");
 });
 
+test("an order whose payment is disputed has words of its own while it has tickets", () => {
+  const disputed = { disputed: true, payment: { state: "captured" } };
+  for (const state of ["ticketed", "partly_refunded"]) assert.equal(caseOf(order(state, "payment_captured", disputed), NOW), "disputed");
+  assert.equal(caseOf(order("refunded", "dispute_lost", disputed), NOW), null);
+  assert.equal(caseOf(order("ticketed", "payment_captured", { disputed: false }), NOW), null);
+  for (const reason of ["dispute_opened", "dispute_won", "dispute_lost", "refunded_at_provider", "payment_cancelled"]) assert.ok(texts.order.reason[reason], reason);
+});
+
 test("after a late payment no words say that nothing is charged", () => {
   for (const [reason, name] of [["late_money", "late"], ["late_seats_gone", "late_back"], ["late_sales_ended", "late_back"], ["consent_deadline", "unanswered"]]) {
     assert.equal(caseOf(order("expired", reason), NOW), name);

@@ -12,6 +12,7 @@ use crate::http::fates::ShowFateRoutes;
 use crate::http::handles::RouteHandles;
 use crate::http::holds::HoldRoutes;
 use crate::http::lists::ListDesk;
+use crate::http::money_findings::MoneyFindingRoutes;
 use crate::http::order_routes::OrderRoutes;
 use crate::http::payments::PaymentRoutes;
 use crate::http::promoter::PromoterRoutes;
@@ -136,6 +137,13 @@ impl Booking {
             holds: self.hold_routes(),
             orders: self.order_routes(),
             fates: self.fate_routes(),
+            money_findings: MoneyFindingRoutes {
+                ledger: self.ledger.clone(),
+                keys: self.setup.keys.clone(),
+                answers: self.answers.clone(),
+                clock: self.setup.clock.clone(),
+                notifiers: self.money.notifiers.clone(),
+            },
             payments: PaymentRoutes {
                 inbox: self.money.inbox.clone(),
                 sandbox: self.money.sandbox.clone(),

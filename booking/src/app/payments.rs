@@ -75,18 +75,20 @@ impl PaymentWorkers {
             effects: wake_effect.clone(),
             refunds: wake_refund.clone(),
         };
+        let inbox = provider.clone().map(|provider| PaymentEventInbox {
+            ledger: ledger.clone(),
+            provider,
+            clock: clock.clone(),
+            notifier: wake_event,
+            seats: wake_seat.clone(),
+            effects: wake_effect.clone(),
+            refunds: wake_refund.clone(),
+            late: wake_late.clone(),
+            catalogue: catalogue.clone(),
+        });
         Self {
             sandbox,
-            inbox: provider.clone().map(|provider| PaymentEventInbox {
-                ledger: ledger.clone(),
-                provider,
-                clock: clock.clone(),
-                notifier: wake_event,
-                seats: wake_seat.clone(),
-                effects: wake_effect.clone(),
-                late: wake_late.clone(),
-                catalogue: catalogue.clone(),
-            }),
+            inbox: inbox.clone(),
             effects: provider.clone().map(|provider| PaymentEffectWorker {
                 ledger: ledger.clone(),
                 provider,
@@ -94,9 +96,10 @@ impl PaymentWorkers {
                 notifier: wake_effect.clone(),
                 seats: wake_seat.clone(),
             }),
-            refunding: provider.map(|provider| RefundWorker {
+            refunding: provider.zip(inbox).map(|(provider, inbox)| RefundWorker {
                 ledger: ledger.clone(),
                 provider,
+                inbox,
                 clock: clock.clone(),
                 notifier: wake_refund,
             }),

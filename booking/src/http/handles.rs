@@ -5,6 +5,7 @@ use crate::http::cinema::CinemaRoutes;
 use crate::http::dump::DumpRoutes;
 use crate::http::fates::ShowFateRoutes;
 use crate::http::holds::HoldRoutes;
+use crate::http::money_findings::MoneyFindingRoutes;
 use crate::http::order_routes::OrderRoutes;
 use crate::http::payments::PaymentRoutes;
 use crate::http::promoter::PromoterRoutes;
@@ -28,6 +29,8 @@ pub struct RouteHandles {
     pub orders: OrderRoutes,
     /// Cancelled and postponed shows, for promoters.
     pub fates: ShowFateRoutes,
+    /// Money that somebody has to look at, for promoters.
+    pub money_findings: MoneyFindingRoutes,
     /// Payments.
     pub payments: PaymentRoutes,
     /// Tickets.

@@ -13,6 +13,7 @@ pub mod holds;
 pub mod internal;
 pub mod internal_key;
 pub mod lists;
+pub mod money_findings;
 pub mod offers;
 pub mod ops;
 pub mod order_routes;

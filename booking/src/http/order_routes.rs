@@ -83,12 +83,14 @@ impl OrderRoutes {
 
     /// Builds the view of an order with its payment, tickets, refunds and exchanges.
     pub(super) async fn order_view(&self, record: OrderRecord) -> Result<OrderView, Problem> {
+        let disputed = record.is_disputed();
         let OrderRecord {
             order,
             history,
             tickets,
             payment,
             offer,
+            money_left,
             refunds,
             exchanges,
         } = record;
@@ -122,9 +124,12 @@ impl OrderRoutes {
             offer: offer.map(|offer| replacement_view(&offer, currency)),
             seats: order_seats(&exchanged.items, &refunds, currency),
             exchange_offer: terms
-                .filter(|_| !exchanged.is_open())
+                .filter(|_| !exchanged.is_open() && !disputed)
                 .and_then(|terms| exchange_offer(&order, &tickets, terms, now_ms)),
-            refund_offer: terms.and_then(|terms| refund_offer(&order, &tickets, terms, now_ms)),
+            refund_offer: terms
+                .filter(|_| !disputed)
+                .and_then(|terms| refund_offer((&order, money_left), &tickets, terms, now_ms)),
+            disputed,
             exchange: exchanged.into,
             exchange_of: exchanged.of,
             total: MoneyView(currency.with_amount(exchanged.total)),

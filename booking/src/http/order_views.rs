@@ -61,6 +61,9 @@ pub struct OrderView {
     /// Other seats for money that came late. Null if the order does not wait for consent.
     pub(super) offer: Option<ReplacementOfferView>,
     pub(super) tickets: Vec<TicketLink>,
+    /// Whether the payment is disputed at the buyer's bank. The tickets then open no door, and can
+    /// be neither given back nor exchanged, until the bank has decided.
+    pub(super) disputed: bool,
     /// What may be given back now, and what that costs. Null if nothing may be given back.
     pub(super) refund_offer: Option<RefundOffer>,
     /// The refunds that were made, each with the state of its money.
@@ -213,10 +216,11 @@ pub fn exchange_offer(
 }
 
 /// Returns the refund that an order's owner may get now for all tickets that are not scanned, or
-/// `None` if there is no such refund.
+/// `None` if there is no such refund. `money_left` is what no refund has taken so far, in minor
+/// units. The offer is never more.
 #[must_use]
 pub fn refund_offer(
-    order: &Order,
+    (order, money_left): (&Order, i64),
     tickets: &[Ticket],
     terms: &OrderTerms,
     now_ms: i64,
@@ -235,12 +239,12 @@ pub fn refund_offer(
         plan.tickets.contains(&id).then(|| RefundableTicket {
             ticket: id,
             seat: item.label.clone(),
-            amount: money(alone.amount),
+            amount: money(alone.amount.min(money_left)),
             fee: money(alone.fee),
         })
     };
     Some(RefundOffer {
-        amount: money(plan.amount),
+        amount: money(plan.amount.min(money_left)),
         fee: money(plan.fee),
         fee_pct: rule.fee_pct,
         carried: carried_view(&plan.going, rule, order.currency),

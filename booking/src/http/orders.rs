@@ -106,7 +106,8 @@ pub async fn make(
         .await)
 }
 
-/// Reads an order.
+/// Reads an order. If its payment was cancelled at the provider while the order still waits for the
+/// money, a new payment is made there, so that the buyer can pay.
 #[utoipa::path(get, path = "/v1/orders/{order}", tag = "booking", params(("order" = String, Path)),
     responses((status = 200, body = OrderView), (status = 403), (status = 404)))]
 pub async fn read(
@@ -115,7 +116,15 @@ pub async fn read(
     headers: HeaderMap,
 ) -> Result<JsonAnswer, Problem> {
     let record = routes.open_order(&order, &headers).await?;
-    JsonAnswer::json(200, &routes.order_view(record).await?)
+    let pending = (record.order.state == OrderState::Pending).then(|| record.order.clone());
+    let view = routes.order_view(record).await?;
+    if let Some(order) = pending.filter(|_| view.payment.client.is_null()) {
+        let now_ms = routes.clock.now_ms();
+        routes.desk.renew_cancelled_payment(&order, now_ms).await;
+        let record = routes.desk.order_record(&order.id).await?;
+        return JsonAnswer::json(200, &routes.order_view(record).await?);
+    }
+    JsonAnswer::json(200, &view)
 }
 
 /// Gives up an order that waits for its payment or for consent.
@@ -170,11 +179,19 @@ pub async fn consent(
 ) -> Result<Response, Problem> {
     let record = routes.open_order(&order, &headers).await?;
     let key = key_of(&headers)?;
-    let id = record.order.id;
+    let record_order = record.order;
+    let id = record_order.id.clone();
     let call = format!("POST /v1/orders/{id}/consent");
     let act = async {
         let ConsentRequest { accept } = parse_json(&body)?;
-        let event = if accept {
+        let begun = accept
+            && routes
+                .desk
+                .has_sale_ended(&record_order, routes.clock.now_ms())
+                .await?;
+        let event = if begun {
+            OrderEvent::ShowBegun
+        } else if accept {
             OrderEvent::Consented
         } else {
             OrderEvent::ConsentDeclined

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use crate::http::answers::{JsonAnswer, key_of};
 use crate::http::order_routes::OrderRoutes;
 use crate::http::order_views::OrderView;
-use crate::http::refusals::orders::exchange_open;
+use crate::http::refusals::orders::{disputed_payment, exchange_open};
 use crate::ledger::RefundRefused;
 
 /// The most tickets that one call may name.
@@ -124,6 +124,7 @@ fn refund_problem(why: RefundRefused) -> Problem {
             );
             Problem::new(ProblemCode::TicketScanned, detail).with_member("seats", seats)
         }
+        RefundRefused::Disputed => disputed_payment(),
         RefundRefused::Exchanging(successor) => exchange_open(&successor),
         RefundRefused::Unknown(ticket) => Problem::invalid_field(
             "tickets",

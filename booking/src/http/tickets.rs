@@ -124,6 +124,12 @@ pub async fn read(
     if let Some(at_ms) = ticket.voided_at_ms {
         return Err(void_ticket_problem(&ticket, at_ms));
     }
+    if let Some(at_ms) = ticket
+        .blocked_at_ms
+        .filter(|_| ticket.scanned_at_ms.is_none())
+    {
+        return Err(blocked_ticket_problem(&ticket, at_ms));
+    }
     let test = routes.desk.is_test(&ticket).await?;
     let printed = routes.desk.print_ticket(ticket, test).await?;
     match form {
@@ -197,6 +203,7 @@ pub async fn scan(
                 .with_member("seat", ticket.label));
         }
         TicketScanOutcome::Void(at_ms) => return Err(void_ticket_problem(&ticket, at_ms)),
+        TicketScanOutcome::Blocked(at_ms) => return Err(blocked_ticket_problem(&ticket, at_ms)),
     };
     JsonAnswer::json(
         200,
@@ -230,6 +237,17 @@ fn void_ticket_problem(ticket: &Ticket, at_ms: i64) -> Problem {
     );
     Problem::new(ProblemCode::TicketVoid, detail)
         .with_member("voided_at", rfc3339(at_ms))
+        .with_member("seat", &ticket.label)
+}
+
+fn blocked_ticket_problem(ticket: &Ticket, at_ms: i64) -> Problem {
+    let detail = format!(
+        "The payment of this ticket for {} is disputed at the buyer's bank, since {}. It opens no door until the bank has decided. It was not scanned. Ask the buyer to settle it with the bank or the organiser.",
+        ticket.label,
+        rfc3339(at_ms)
+    );
+    Problem::new(ProblemCode::TicketBlocked, detail)
+        .with_member("blocked_at", rfc3339(at_ms))
         .with_member("seat", &ticket.label)
 }
 

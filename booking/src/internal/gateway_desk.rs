@@ -220,8 +220,9 @@ impl GatewayDesk {
         // Ledger and store are asked at the same time, so that the gateway gets its answer in time.
         // Without an answer, the gateway would send this process no calls at all, not even for seat
         // maps.
-        let (ledger, seats) = tokio::join!(
+        let (ledger, money, seats) = tokio::join!(
             tokio::time::timeout(CONDITION_MAX, self.ledger.check()),
+            tokio::time::timeout(CONDITION_MAX, self.ledger.money_finding_counts()),
             tokio::time::timeout(CONDITION_MAX, self.seats.warnings()),
         );
         match ledger {
@@ -237,6 +238,10 @@ impl GatewayDesk {
         condition
             .warnings
             .extend(seats.unwrap_or_else(|_| vec![SEATS_SILENT.to_owned()]));
+        // Without an answer, the ledger's own reason above says enough.
+        if let Ok(Ok(counts)) = money {
+            condition.warnings.extend(counts.warnings());
+        }
         let withheld = self.catalogue.withheld_shows();
         if !withheld.is_empty() {
             condition.warnings.push(withheld_shows_warning(&withheld));

@@ -7,6 +7,7 @@
 
 #[cfg(test)]
 mod contract;
+mod money_findings;
 mod onsale;
 mod programme;
 mod records;
@@ -18,6 +19,7 @@ mod timetables;
 
 pub use fairgate_databases::LedgerError;
 use fairgate_model::ids::VenueId;
+pub use money_findings::*;
 pub use onsale::*;
 pub use programme::*;
 pub use records::*;

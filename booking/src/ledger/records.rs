@@ -141,6 +141,9 @@ pub enum RefundRefused {
     /// An exchange of the order is being paid. This is the successor.
     #[error("{0} is being paid")]
     Exchanging(OrderId),
+    /// The payment of the order is disputed.
+    #[error("the payment is disputed")]
+    Disputed,
     /// The order has no such ticket.
     #[error("{0} is not a ticket of the order")]
     Unknown(TicketId),
@@ -175,6 +178,9 @@ pub enum ExchangeRefused {
     /// Another exchange of the order is being paid. This is the successor.
     #[error("{0} is being paid")]
     Open(OrderId),
+    /// The payment of the order is disputed.
+    #[error("the payment is disputed")]
+    Disputed,
     /// The order's seats or the cost of the exchange have changed since the exchange was offered,
     /// or another order has the successor's hold.
     #[error("the order has changed")]
@@ -308,6 +314,8 @@ pub enum TicketScanOutcome {
     Again(i64),
     /// The ticket became void at this time, by a refund or an exchange.
     Void(i64),
+    /// The ticket has been blocked since this time, because its payment is disputed.
+    Blocked(i64),
 }
 
 /// The sum of some refunds.

@@ -204,20 +204,21 @@ pub(super) fn scan_outcome(
     is_own: bool,
     scanned_at: Option<i64>,
     voided_at: Option<i64>,
+    blocked_at: Option<i64>,
     now_ms: i64,
 ) -> Option<TicketScanOutcome> {
     match (scanned_at, voided_at) {
         (Some(at), _) if is_own && now_ms - at < SCAN_KEY_MS => Some(TicketScanOutcome::First(at)),
         (Some(at), _) => Some(TicketScanOutcome::Again(at)),
         (None, Some(at)) => Some(TicketScanOutcome::Void(at)),
-        (None, None) => None,
+        (None, None) => blocked_at.map(TicketScanOutcome::Blocked),
     }
 }
 
 /// One row of `refunds`: id, items, amount, fee, reason, and the times when it was made, done and
 /// failed. The ninth value is the refund that this refund is a part of. Then come three figures of
 /// the refund's parts: their amount, how many are not done, and how many of these have failed so
-/// far.
+/// far. The last value is the sum that was covered by money that went back at the provider.
 pub(super) type RefundRow = (
     String,
     String,
@@ -231,13 +232,14 @@ pub(super) type RefundRow = (
     i64,
     i64,
     i64,
+    i64,
 );
 
 /// The columns of [`RefundRow`], read from a row `r` of `refunds`.
 pub(super) const REFUND_COLUMNS: &str = "r.refund, r.items, r.amount, r.fee, r.reason, r.made_at, r.done_at, r.failed_at, r.part_of, \
      (SELECT CAST(COALESCE(SUM(x.amount), 0) AS BIGINT) FROM refunds x WHERE x.part_of = r.refund), \
      (SELECT COUNT(*) FROM refunds x WHERE x.part_of = r.refund AND x.done_at IS NULL), \
-     (SELECT COUNT(*) FROM refunds x WHERE x.part_of = r.refund AND x.done_at IS NULL AND x.failed_at IS NOT NULL)";
+     (SELECT COUNT(*) FROM refunds x WHERE x.part_of = r.refund AND x.done_at IS NULL AND x.failed_at IS NOT NULL), r.covered";
 
 /// Reads a refund from its stored form.
 pub(super) fn read_refund(row: RefundRow) -> Result<Refund> {
@@ -254,6 +256,7 @@ pub(super) fn read_refund(row: RefundRow) -> Result<Refund> {
         elsewhere,
         open,
         failed,
+        covered,
     ) = row;
     let own_open = done_at_ms.is_none();
     Ok(Refund {
@@ -263,6 +266,7 @@ pub(super) fn read_refund(row: RefundRow) -> Result<Refund> {
         elsewhere,
         part_of: part_of.as_deref().map(parsed).transpose()?,
         fee,
+        covered,
         reason: RefundReason::parse(&reason).ok_or_else(|| corrupt(&reason))?,
         made_at_ms,
         done_at_ms,

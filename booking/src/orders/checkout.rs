@@ -7,6 +7,7 @@ use fairgate_model::holds::{Hold, HoldPurpose, lock_until_ms};
 use fairgate_model::ids::{HoldId, OrderId, PaymentId};
 use fairgate_model::money::Currency;
 use fairgate_model::orders::exchange::{ExchangeRole, total_price};
+use fairgate_model::orders::late::sells_until_ms;
 use fairgate_model::orders::people::{cleaned_name, is_email};
 use fairgate_model::orders::transition::{OrderEvent, PAYMENT_REFUSED};
 use fairgate_model::orders::{Buyer, Order, OrderItem, OrderRecord, OrderState, Traveller};
@@ -20,7 +21,7 @@ use super::sums::payment_refused;
 use super::travellers::ticket_names;
 use crate::holds::refusal::HoldRefusal;
 use crate::holds::take::HoldDesk;
-use crate::ledger::{ClaimBasis, Ledger, SeatClaimRefused};
+use crate::ledger::{ClaimBasis, Ledger, LedgerError, SeatClaimRefused};
 use crate::payments::PaymentProvider;
 use crate::store::{ClaimableHold, InventoryRefusal};
 
@@ -143,6 +144,7 @@ impl OrderDesk {
             payment.reference.is_none()
                 && payment.provider == provider.name()
                 && order.state == OrderState::Pending
+                && (payment.attempt == 0 || now_ms <= order.pay_until_ms)
         };
         let Some(payment) = payment.filter(is_unmade) else {
             return Ok(());
@@ -157,7 +159,7 @@ impl OrderDesk {
             match provider.make(&payment, attempt).await {
                 Ok(Some(made)) => {
                     self.ledger
-                        .record_created_payment(&payment.id, made)
+                        .record_created_payment((&payment.id, payment.attempt), made)
                         .await?;
                     return Ok(());
                 }
@@ -170,6 +172,27 @@ impl OrderDesk {
         }
         tracing::warn!(order = %order.id, told = last_error, "a payment could not be made at the provider");
         Err(provider_unreachable(order))
+    }
+
+    /// Returns whether the sale of an order's seats has ended. Nobody can then accept other seats
+    /// any more.
+    ///
+    /// # Errors
+    /// Returns an error if the show cannot be looked up.
+    pub async fn has_sale_ended(&self, order: &Order, now_ms: i64) -> Result<bool, LedgerError> {
+        let show = self.holds.catalogue.begun_show(&order.show).await?;
+        Ok(show.is_none_or(|show| sells_until_ms(order, &show) <= now_ms))
+    }
+
+    /// Makes the payment of a pending order anew if it was cancelled at the provider, so that the
+    /// buyer can pay after all. If that fails, the next look at the order tries again.
+    pub async fn renew_cancelled_payment(&self, order: &Order, now_ms: i64) {
+        if order.state != OrderState::Pending {
+            return;
+        }
+        if let Err(error) = self.ensure_payment_made(order, now_ms).await {
+            tracing::warn!(order = %order.id, %error, "a cancelled payment could not be made anew");
+        }
     }
 
     /// Ends an order whose payment the provider refuses, so that its seats become free at once.

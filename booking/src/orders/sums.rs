@@ -61,6 +61,8 @@ impl OrderDesk {
             reference: None,
             client: None,
             refunded: 0,
+            attempt: 0,
+            dispute: None,
         })
     }
 }

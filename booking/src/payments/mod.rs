@@ -1,6 +1,7 @@
 //! Payments: a trait for payment providers, an inbox for the provider's events, and workers that
 //! make the captures, voids and refunds that the ledger decided.
 
+mod completing;
 pub mod effects;
 mod lent_work;
 pub mod refunding;
@@ -11,6 +12,7 @@ pub mod webhook;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use fairgate_model::money::Money;
 use fairgate_model::orders::refund::OwedRefund;
 use fairgate_model::payments::kind::ProviderKind;
 use fairgate_model::payments::{
@@ -20,6 +22,15 @@ use fairgate_model::payments::{
 /// How long a payment may stay unchanged before its state is read from the provider, unless the
 /// settings name another time.
 pub const READ_BACK_AFTER: Duration = Duration::from_secs(15);
+
+/// A page of the provider's own list of events.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProviderEventPage {
+    /// The id and the body of each event, oldest first.
+    pub events: Vec<(String, Vec<u8>)>,
+    /// Whether more events follow.
+    pub has_more: bool,
+}
 
 /// A payment provider with manual capture. Every call that changes something has an idempotency
 /// key, so that the provider recognises a repeated call. The key is derived from the payment and
@@ -73,6 +84,15 @@ pub trait PaymentProvider: Send + Sync + 'static {
 
     /// Reads the state of the payment at the provider.
     async fn read_back(&self, payment: &Payment) -> Result<ProviderPayment, ProviderError>;
+
+    /// Returns the money that the provider has now under this id of its own: held or captured, less
+    /// what went back. Returns `None` if there is none.
+    async fn money_of(&self, reference: &str) -> Result<Option<Money>, ProviderError>;
+
+    /// Returns a page of the events that follow the event `after`, oldest first, from the
+    /// provider's own list. Without `after`, returns the newest page. A provider without such a
+    /// list returns no events.
+    async fn events_after(&self, after: Option<&str>) -> Result<ProviderEventPage, ProviderError>;
 
     /// Checks the signature of an event over the raw body, and returns the event's id. Returns
     /// `None` if the signature is wrong or too old.

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use super::PaymentProvider;
 use super::effects::{REFUND_PAUSE_MAX_MS, RENEW_EVERY, pause_ms, refund_pause_ms, renewing};
 use super::lent_work::{Loan, do_lent_work};
+use super::webhook::PaymentEventInbox;
 use crate::ledger::{Ledger, LedgerError};
 use crate::wake::WorkerNotifier;
 
@@ -30,6 +31,8 @@ pub struct RefundWorker {
     pub ledger: Ledger,
     /// The provider that carries them out.
     pub provider: Arc<dyn PaymentProvider>,
+    /// The inbox, which reads a payment back after the provider refused its refund.
+    pub inbox: PaymentEventInbox,
     /// The installation's clock.
     pub clock: Clock,
     /// Wakes this worker.
@@ -98,7 +101,12 @@ impl RefundWorker {
         metrics::counter!("fairgate_refunds_total", "outcome" => outcome).increment(1);
         self.ledger
             .put_off_refund(id, now_ms + pause_ms, why, failed, now_ms)
-            .await
+            .await?;
+        if failed {
+            // Somebody may have given money back at the provider, so that too little is left.
+            self.inbox.read_payment_now(&refund.payment).await?;
+        }
+        Ok(())
     }
 
     /// Asks for refunds for as long as the process runs.

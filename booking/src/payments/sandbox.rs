@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use fairgate_model::ids::PaymentId;
+use fairgate_model::money::Money;
 use fairgate_model::orders::refund::OwedRefund;
 use fairgate_model::payments::kind::ProviderKind;
+use fairgate_model::payments::returns::ProviderReturns;
 use fairgate_model::payments::{
     CreatedPayment, ParsedProviderEvent, Payment, PaymentState, ProviderError, ProviderEvent,
     ProviderEventKind, ProviderPayment,
@@ -15,7 +17,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-use super::{PaymentProvider, READ_BACK_AFTER};
+use super::{PaymentProvider, ProviderEventPage, READ_BACK_AFTER};
 use crate::ledger::{Ledger, LedgerError};
 
 /// The header that carries an event's signature: `t=UNIX_SECONDS,v1=HEX` over `t.body`.
@@ -94,6 +96,7 @@ impl SandboxProvider {
             amount: payment.amount,
             reference: None,
             card: None,
+            returns: None,
         };
         let body =
             serde_json::to_vec(&event).map_err(|error| LedgerError::Corrupt(error.to_string()))?;
@@ -219,8 +222,17 @@ impl PaymentProvider for SandboxProvider {
             state,
             amount: payment.amount,
             refunded,
+            returns: ProviderReturns::default(),
             card: None,
         })
+    }
+
+    async fn money_of(&self, _reference: &str) -> Result<Option<Money>, ProviderError> {
+        Ok(None)
+    }
+
+    async fn events_after(&self, _after: Option<&str>) -> Result<ProviderEventPage, ProviderError> {
+        Ok(ProviderEventPage::default())
     }
 
     fn verify(&self, signature: Option<&str>, body: &[u8], now_s: i64) -> Option<String> {

@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use fairgate_base::clock::Clock;
 use fairgate_base::log_failed_try;
-use fairgate_model::payments::{
-    ParsedProviderEvent, ProviderError, ProviderEvent, ProviderEventKind, ProviderPayment,
-};
+use fairgate_model::payments::{ParsedProviderEvent, ProviderEvent, ProviderPayment};
 
 use super::PaymentProvider;
 use super::effects::pause_ms;
@@ -23,7 +21,7 @@ const AT_ONCE: usize = 8;
 
 /// How long reading a payment back may take. If it takes longer, the event is settled later, so
 /// that it does not delay other events.
-const READ_WITHIN: Duration = Duration::from_secs(3);
+pub(super) const READ_WITHIN: Duration = Duration::from_secs(3);
 
 /// How long the worker sleeps when nothing wakes it.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -51,6 +49,8 @@ pub struct PaymentEventInbox {
     pub seats: WorkerNotifier,
     /// Wakes the effects worker.
     pub effects: WorkerNotifier,
+    /// Wakes the worker that asks for refunds.
+    pub refunds: WorkerNotifier,
     /// Wakes the worker for late money.
     pub late: WorkerNotifier,
     /// The catalogue, which knows the shows that limit what one card may buy.
@@ -91,7 +91,9 @@ impl PaymentEventInbox {
         let now_ms = self.clock.now_ms();
         let payment = match self.read_event(&body) {
             ParsedProviderEvent::Event(parsed) => Some(parsed.payment),
-            ParsedProviderEvent::Ignored | ParsedProviderEvent::Unreadable => None,
+            ParsedProviderEvent::ReturnOf { .. }
+            | ParsedProviderEvent::Ignored
+            | ParsedProviderEvent::Unreadable => None,
         };
         let is_new = self
             .ledger
@@ -99,6 +101,18 @@ impl PaymentEventInbox {
             .await?;
         self.notifier.notify_worker();
         Ok(is_new)
+    }
+
+    /// Stores an event from the provider's own list, if it matters here and its delivery did not
+    /// arrive. Returns whether it is new.
+    ///
+    /// # Errors
+    /// Returns an error if the ledger did not store the event.
+    pub async fn take_listed(&self, event: String, body: Vec<u8>) -> Result<bool, LedgerError> {
+        match self.provider.read(&body) {
+            ParsedProviderEvent::Ignored | ParsedProviderEvent::Unreadable => Ok(false),
+            _ => self.store_event(event, body).await,
+        }
     }
 
     /// Stores the events that the provider would have sent for a state that was read back.
@@ -120,6 +134,24 @@ impl PaymentEventInbox {
             any_is_new |= self.store_event(event.event, body).await?;
         }
         Ok(any_is_new)
+    }
+
+    /// Reads a payment from the provider now, and stores what is new. If the provider does not
+    /// answer, the reconciler reads the payment later.
+    ///
+    /// # Errors
+    /// Returns an error if the ledger did not store the event.
+    pub async fn read_payment_now(&self, payment: &super::Payment) -> Result<(), LedgerError> {
+        match self.provider.read_back(payment).await {
+            Ok(found) => {
+                let now_ms = self.clock.now_ms();
+                self.take_read_back(payment, now_ms, &found).await?;
+            }
+            Err(error) => {
+                tracing::debug!(payment = %payment.id, %error, "a payment could not be read back");
+            }
+        }
+        Ok(())
     }
 
     /// Settles stored events, and returns how many it tried. An event that cannot be settled is
@@ -174,6 +206,7 @@ impl PaymentEventInbox {
         metrics::counter!("fairgate_provider_events_total", "outcome" => outcome).increment(1);
         self.seats.notify_worker();
         self.effects.notify_worker();
+        self.refunds.notify_worker();
         self.late.notify_worker();
     }
 
@@ -182,70 +215,6 @@ impl PaymentEventInbox {
             Ok(found) => ParsedProviderEvent::Event(found.read_back),
             Err(_) => self.provider.read(body),
         }
-    }
-
-    /// Reads from the provider what an event does not say: the card, and how much of a refund has
-    /// arrived.
-    async fn complete_event_from_provider(
-        &self,
-        parsed: ParsedProviderEvent,
-    ) -> Result<ParsedProviderEvent, ProviderError> {
-        let ParsedProviderEvent::Event(event) = &parsed else {
-            return Ok(parsed);
-        };
-        // The refunded sum is read for each refund event, because more may have been refunded since
-        // an earlier event, or a refund may have failed.
-        if event.kind != ProviderEventKind::Refunded {
-            return self.with_card(parsed).await;
-        }
-        let Some(read) = self.read_back(event).await? else {
-            return Ok(parsed);
-        };
-        Ok(ParsedProviderEvent::Event(ProviderEvent {
-            amount: event.amount.currency.with_amount(read.refunded),
-            ..event.clone()
-        }))
-    }
-
-    /// Reads the event's payment from the provider. Returns `None` for an unknown payment.
-    async fn read_back(
-        &self,
-        event: &ProviderEvent,
-    ) -> Result<Option<ProviderPayment>, ProviderError> {
-        let later = |error: LedgerError| ProviderError::Later(error.to_string());
-        let Some(mut payment) = self.ledger.payment(&event.payment).await.map_err(later)? else {
-            return Ok(None);
-        };
-        payment.reference = payment.reference.or_else(|| event.reference.clone());
-        let read = tokio::time::timeout(READ_WITHIN, self.provider.read_back(&payment)).await;
-        let slow = |_| ProviderError::Later("the payment could not be read in time".to_owned());
-        read.map_err(slow)?.map(Some)
-    }
-
-    /// Adds the card to an event of an authorisation or a capture, if the event lacks it. Shows can
-    /// limit how many seats one card buys. Once any show has such a limit, the card is read for all
-    /// shows, because their seats may be exchanged for seats of the show with the limit.
-    async fn with_card(
-        &self,
-        parsed: ParsedProviderEvent,
-    ) -> Result<ParsedProviderEvent, ProviderError> {
-        let ParsedProviderEvent::Event(event) = &parsed else {
-            return Ok(parsed);
-        };
-        let wanted = event.kind.brings_money()
-            && event.card.is_none()
-            && self.provider.kind().names_cards()
-            && self.catalogue.limits_cards();
-        if !wanted {
-            return Ok(parsed);
-        }
-        let Some(read) = self.read_back(event).await? else {
-            return Ok(parsed);
-        };
-        Ok(ParsedProviderEvent::Event(ProviderEvent {
-            card: read.card,
-            ..event.clone()
-        }))
     }
 
     /// Settles events for as long as the process runs.

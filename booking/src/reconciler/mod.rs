@@ -2,6 +2,7 @@
 //! seats, and repairs the differences. No call waits for the reconciler. A difference comes from a
 //! lost message or a fault. Its only effect is a delay.
 
+mod missed;
 mod provider;
 pub mod repair;
 mod shows;
@@ -134,11 +135,13 @@ impl Reconciler {
         shows: Vec<ShowId>,
     ) -> Result<ReconcilerSnapshot, LedgerError> {
         let now_ms = self.clock.now_ms();
+        self.read_missed_events().await;
         Ok(ReconcilerSnapshot {
             orders: self.ledger.order_facts(since_ms, BATCH_MAX).await?,
             payments: self.read_back(now_ms).await?,
             shows: self.differing_shows(shows).await?,
             holds: self.holds_without_order().await?,
+            money: self.unsettled_money().await?,
         })
     }
 

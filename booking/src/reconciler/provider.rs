@@ -1,7 +1,9 @@
-//! Reads the states of payments from the provider, to find changes whose events were lost.
+//! Reads the states of payments from the provider, to find changes whose events were lost, and the
+//! money that somebody has to settle.
 
 use std::sync::Arc;
 
+use fairgate_model::findings::UnsettledMoney;
 use fairgate_model::payments::{Payment, ProviderPayment};
 
 use super::{Reconciler, millis};
@@ -15,6 +17,18 @@ const BATCH_MAX: u32 = 200;
 const READS_AT_ONCE: usize = 8;
 
 impl Reconciler {
+    /// Returns money that somebody has to settle.
+    pub(super) async fn unsettled_money(&self) -> Result<Vec<UnsettledMoney>, LedgerError> {
+        let open = self.ledger.open_money_findings(BATCH_MAX).await?;
+        let unsettled = open.into_iter().map(|finding| UnsettledMoney {
+            refunded_of: finding.order,
+            id: finding.id,
+            sum: finding.sum,
+            since_ms: finding.first_seen_ms,
+        });
+        Ok(unsettled.collect())
+    }
+
     /// Reads the states of the payments that have not changed in the ledger for a while.
     pub(super) async fn read_back(
         &self,

@@ -70,6 +70,8 @@ impl Reconciler {
                 )),
                 None => Ok(RepairOutcome::Later),
             },
+            // Only a person knows what the money was for.
+            (DriftSubject::Money(_), _) => Ok(RepairOutcome::Later),
             (DriftSubject::Hold(secured), _) => Ok(RepairOutcome::from_changed(
                 self.restore_deadline(secured).await?,
             )),

@@ -3,6 +3,7 @@
 //! it logs while its database does not answer.
 
 mod alone;
+mod histories;
 mod many;
 mod misconfigured;
 mod outage;

@@ -287,6 +287,8 @@ async fn a_refund_whose_answer_and_key_were_lost_is_not_made_again() {
             reference: Some(reference.to_owned()),
             client: None,
             refunded: 0,
+            attempt: 0,
+            dispute: None,
         },
     };
     assert_eq!(provider.refund_part(&refund).await, Ok(()));

@@ -22,6 +22,7 @@ use tempfile::TempDir;
 use tokio::task::JoinSet;
 
 pub const PROMOTER: &str = "promoter-key";
+pub const DOOR: &str = "door-key";
 
 /// Booking with its workers and its payment provider.
 pub struct Shop {
@@ -46,6 +47,7 @@ impl Shop {
             Keyring::new(vec![StoredKey::generate(now_s).expect("a key")]).expect("a keyring");
         let mut keys = RoleKeys::default();
         keys.add(Role::Promoter, PROMOTER);
+        keys.add(Role::Door, DOOR);
         let setup = BookingSetup {
             keyring: keyring.clone(),
             keys,

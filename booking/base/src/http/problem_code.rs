@@ -124,8 +124,10 @@ problem_codes! {
         NotOnSale "not_on_sale": "The show is not on sale",
         NotOpen "not_open": "The lobby is not open yet",
         NotRefundable "not_refundable": "The order cannot be refunded",
+        NothingToSettle "nothing_to_settle": "Nothing waits to be settled",
         NothingToWaitFor "nothing_to_wait_for": "Too few seats can come free",
         OnsaleConflict "onsale_conflict": "The file and somebody else changed the same",
+        PaymentDisputed "payment_disputed": "The payment is disputed",
         PaymentSettled "payment_settled": "The payment is settled",
         PlanChanged "plan_changed": "The seating plan has changed",
         PlanInUse "plan_in_use": "The plan is in use",
@@ -138,6 +140,7 @@ problem_codes! {
         ShowingsUndecided "showings_undecided": "A person must decide about showings",
         TermsChanged "terms_changed": "The show's terms have changed",
         TicketScanned "ticket_scanned": "A ticket was scanned",
+        TicketBlocked "ticket_blocked": "The payment of the ticket is disputed",
         TicketVoid "ticket_void": "The ticket is no longer valid",
         WrongShow "wrong_show": "The ticket is for another show",
     }

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::grid::CellState;
 use crate::holds::SecuredHold;
 use crate::ids::{OrderId, PaymentId, ShowId};
+use crate::money::Money;
 use crate::orders::OrderState;
 use crate::orders::transition::{EffectKind, OwedProviderCall};
 use crate::payments::{Payment, PaymentState, ProviderPayment};
@@ -50,11 +51,15 @@ pub enum DriftKind {
     HoldWithoutOrder,
     /// The provider could not refund the money to the buyer.
     RefundFailed,
+    /// A part of an order's money went back at the provider, and nobody has said what for.
+    RefundedInPart,
+    /// The provider has money that belongs to no payment of the ledger.
+    UnknownMoney,
 }
 
 impl DriftKind {
     /// All kinds. The metrics use them, so that each kind has a count from the start.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::OrderOverdue,
         Self::CaptureNotOwed,
         Self::MoneyNotReturned,
@@ -65,6 +70,8 @@ impl DriftKind {
         Self::ClaimNotHeld,
         Self::HoldWithoutOrder,
         Self::RefundFailed,
+        Self::RefundedInPart,
+        Self::UnknownMoney,
     ];
 
     /// Returns the kind's name in metrics.
@@ -81,6 +88,8 @@ impl DriftKind {
             Self::ClaimNotHeld => "claim_not_held",
             Self::HoldWithoutOrder => "hold_without_order",
             Self::RefundFailed => "refund_failed",
+            Self::RefundedInPart => "refunded_in_part",
+            Self::UnknownMoney => "unknown_money",
         }
     }
 }
@@ -96,6 +105,8 @@ pub enum DriftSubject {
     Show(ShowId),
     /// A hold in the store that is locked for an order that does not exist.
     Hold(SecuredHold),
+    /// Money that somebody has to settle, by the provider's id of it.
+    Money(String),
 }
 
 impl fmt::Display for DriftSubject {
@@ -105,6 +116,7 @@ impl fmt::Display for DriftSubject {
             Self::Payment(payment, _) => payment.id.fmt(f),
             Self::Show(show) => show.fmt(f),
             Self::Hold(secured) => secured.hold.fmt(f),
+            Self::Money(id) => id.fmt(f),
         }
     }
 }
@@ -172,6 +184,19 @@ pub struct HoldFacts {
     pub since_ms: i64,
 }
 
+/// Money that somebody has to settle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnsettledMoney {
+    /// The provider's id of it.
+    pub id: String,
+    /// The order that the money went back of; none if the ledger does not know the money.
+    pub refunded_of: Option<OrderId>,
+    /// The sum.
+    pub sum: Money,
+    /// When it was seen first, in milliseconds since the epoch.
+    pub since_ms: i64,
+}
+
 /// All the facts that are compared at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReconcilerSnapshot {
@@ -184,6 +209,8 @@ pub struct ReconcilerSnapshot {
     pub shows: Vec<ShowFacts>,
     /// Holds that are locked for orders that the ledger does not have.
     pub holds: Vec<HoldFacts>,
+    /// Money that somebody has to settle.
+    pub money: Vec<UnsettledMoney>,
 }
 
 /// What an order's state requires and the ledger lacks.
@@ -237,6 +264,7 @@ pub fn findings(snapshot: &ReconcilerSnapshot, now_ms: i64) -> Vec<DriftFinding>
             .iter()
             .filter_map(|facts| of_hold(facts, now_ms)),
     );
+    found.extend(snapshot.money.iter().map(of_money));
     found
 }
 
@@ -244,6 +272,26 @@ pub fn findings(snapshot: &ReconcilerSnapshot, now_ms: i64) -> Vec<DriftFinding>
 /// of 1970.
 fn timestamp_from_ms(ms: i64) -> Timestamp {
     Timestamp::from_millisecond(ms).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+fn of_money(money: &UnsettledMoney) -> DriftFinding {
+    let sum = format!("{} {}", money.sum.amount, money.sum.currency.as_str());
+    let (kind, description) = match &money.refunded_of {
+        Some(order) => (
+            DriftKind::RefundedInPart,
+            format!("{sum} of {order} went back at the provider, and nobody has said what for"),
+        ),
+        None => (
+            DriftKind::UnknownMoney,
+            format!("the provider has {sum} that belong to no payment here"),
+        ),
+    };
+    DriftFinding {
+        kind,
+        about: DriftSubject::Money(money.id.clone()),
+        since_ms: money.since_ms,
+        description,
+    }
 }
 
 fn of_hold(facts: &HoldFacts, now_ms: i64) -> Option<DriftFinding> {
@@ -318,7 +366,8 @@ fn of_payment(payment: &Payment, changed_ms: i64, read: &ProviderPayment) -> Opt
     let news = payment.state.may_become(read.state)
         || (read.state == PaymentState::Refunded
             && payment.state.may_become(PaymentState::Captured))
-        || (payment.state.is_taken() && read.refunded != payment.refunded);
+        || (payment.state.is_taken() && read.refunded != payment.refunded)
+        || payment.dispute_changes(read);
     news.then(|| DriftFinding {
         kind: DriftKind::NewsMissed,
         since_ms: changed_ms,

@@ -3,6 +3,7 @@
 use super::*;
 use crate::ids::HoldId;
 use crate::money::Currency;
+use crate::payments::returns::ProviderReturns;
 
 const NOW_MS: i64 = 1_000_000;
 
@@ -96,6 +97,8 @@ fn only_a_payment_that_has_gone_further_at_the_provider_gives_a_finding() {
         reference: None,
         client: None,
         refunded: if state == P::Refunded { 100 } else { 0 },
+        attempt: 0,
+        dispute: None,
     };
     for (here, there, refunded, news) in [
         (P::Created, P::Created, 0, false),
@@ -114,6 +117,7 @@ fn only_a_payment_that_has_gone_further_at_the_provider_gives_a_finding() {
             state: there,
             amount: Currency::EUR.with_amount(100),
             refunded,
+            returns: ProviderReturns::default(),
             card: None,
         };
         let found = of_payment(&payment(here), 0, &read);
@@ -133,11 +137,14 @@ fn a_refund_that_fails_again_after_a_change_of_its_payment_is_another_event() {
         reference: None,
         client: None,
         refunded: 100,
+        attempt: 0,
+        dispute: None,
     };
     let read = ProviderPayment {
         state: PaymentState::Captured,
         amount: Currency::EUR.with_amount(100),
         refunded: 0,
+        returns: ProviderReturns::default(),
         card: None,
     };
     let id = |changed_ms| {
@@ -177,4 +184,23 @@ fn cells_are_compared_in_both_directions_and_baskets_are_no_drift() {
         kinds(facts(&[(0, true), (9, true)], &right)),
         [DriftKind::SoldOnlyInLedger]
     );
+}
+
+#[test]
+fn unsettled_money_is_a_finding_with_its_sum() {
+    let order = facts(OrderState::Ticketed, PaymentState::Captured).order;
+    let money = |refunded_of| UnsettledMoney {
+        id: "re_1".to_owned(),
+        refunded_of,
+        sum: Currency::EUR.with_amount(1_250),
+        since_ms: 7,
+    };
+    let snapshot = ReconcilerSnapshot {
+        money: vec![money(Some(order)), money(None)],
+        ..ReconcilerSnapshot::default()
+    };
+    let found = findings(&snapshot, 8);
+    let kinds: Vec<DriftKind> = found.iter().map(|one| one.kind).collect();
+    assert_eq!(kinds, [DriftKind::RefundedInPart, DriftKind::UnknownMoney]);
+    assert!(found[1].description.contains("1250 EUR"), "{found:?}");
 }

@@ -26,9 +26,7 @@ pub fn late_refund_reason(
     let Some(show) = show.filter(|show| show.plan.version == order.plan_version) else {
         return Some(LateRefundReason::PlanChanged);
     };
-    let legs = order.items.first().map(|item| item.held.legs.clone());
-    let legs = legs.unwrap_or_else(|| show.legs());
-    if !show.sale_has_ended(&legs, now_ms) {
+    if now_ms < sells_until_ms(order, show) {
         return None;
     }
     // The sale of a train's seats ends when the train leaves the station where the journey begins.
@@ -38,6 +36,15 @@ pub fn late_refund_reason(
     } else {
         LateRefundReason::SalesEnded
     })
+}
+
+/// Returns when the sale of an order's seats ends, in milliseconds since the epoch. Late money buys
+/// nothing from then on, and nobody can accept other seats any more.
+#[must_use]
+pub fn sells_until_ms(order: &Order, show: &Show) -> i64 {
+    let legs = order.items.first().map(|item| item.held.legs.clone());
+    let legs = legs.unwrap_or_else(|| show.legs());
+    show.sells_until(&legs).as_millisecond()
 }
 
 /// Chooses free seats that are like the order's own: the same number in each category, over the

@@ -235,10 +235,22 @@ pub struct Ticket {
     /// When it was given back or exchanged, in milliseconds since the epoch. From then on it is not
     /// valid.
     pub voided_at_ms: Option<i64>,
+    /// Since when it is blocked, because its payment is disputed, in milliseconds since the epoch.
+    pub blocked_at_ms: Option<i64>,
     /// The order's visitor.
     pub visitor: Holder,
     /// The room of the order's pass.
     pub room: String,
+}
+
+impl OrderRecord {
+    /// Returns whether its tickets open no door, because a payment for them is disputed.
+    #[must_use]
+    pub fn is_disputed(&self) -> bool {
+        let blocked =
+            |ticket: &Ticket| ticket.blocked_at_ms.is_some() && ticket.voided_at_ms.is_none();
+        self.tickets.iter().any(blocked)
+    }
 }
 
 /// An order with its history, tickets, payment, refunds and exchanges.
@@ -254,6 +266,8 @@ pub struct OrderRecord {
     pub payment: crate::payments::PaymentState,
     /// The seats that are offered to the buyer. `None` unless the order awaits the buyer's consent.
     pub offer: Option<ReplacementOffer>,
+    /// How much of the money that pays for its seats no refund has taken, in minor units.
+    pub money_left: i64,
     /// Its refunds, in order.
     pub refunds: Vec<refund::Refund>,
     /// The exchanges it is part of: at most one as the successor, and at most one as the old order.

@@ -18,6 +18,9 @@ pub struct PaymentSettlement {
     /// example because a refund failed after it was reported. The refunds must then be requested
     /// again.
     pub refunded_sum_decreased: bool,
+    /// Whether the attempt to pay ended at the provider, while the order still waits for its
+    /// payment. The buyer may then pay with another attempt.
+    pub attempt_ended: bool,
     /// The outcome that the ledger records with the event if the order does not change.
     pub outcome: &'static str,
 }
@@ -29,6 +32,7 @@ impl PaymentSettlement {
             order_event: None,
             refunded: None,
             refunded_sum_decreased: false,
+            attempt_ended: false,
             outcome,
         }
     }
@@ -67,6 +71,12 @@ pub fn settle_event(
     if !payment.state.may_become(next) {
         return PaymentSettlement::nothing("out_of_order");
     }
+    if next == PaymentState::Voided && order == OrderState::Pending && event.reference.is_some() {
+        return PaymentSettlement {
+            attempt_ended: true,
+            ..PaymentSettlement::nothing("attempt_ended")
+        };
+    }
     let order_event = match next {
         PaymentState::Authorised if over_card_limit => Some(OrderEvent::CardFull),
         PaymentState::Authorised => Some(OrderEvent::Authorised),
@@ -80,6 +90,9 @@ pub fn settle_event(
         // order. The payment itself becomes captured.
         PaymentState::Captured if over_card_limit => Some(OrderEvent::CardFull),
         PaymentState::Captured => Some(OrderEvent::Authorised),
+        PaymentState::Voided if order == OrderState::AwaitingConsent => {
+            Some(OrderEvent::PaymentCancelled)
+        }
         _ => None,
     };
     PaymentSettlement {
@@ -87,6 +100,7 @@ pub fn settle_event(
         order_event,
         refunded: None,
         refunded_sum_decreased: false,
+        attempt_ended: false,
         outcome: "without_effect",
     }
 }
@@ -112,6 +126,7 @@ fn refunded(payment: &Payment, event: &ProviderEvent) -> PaymentSettlement {
         order_event: None,
         refunded: Some(event.amount.amount),
         refunded_sum_decreased: event.amount.amount < payment.refunded,
+        attempt_ended: false,
         outcome: "refund_noted",
     }
 }
@@ -135,6 +150,8 @@ mod tests {
             reference: Some("pi_1".to_owned()),
             client: None,
             refunded: 0,
+            attempt: 0,
+            dispute: None,
         }
     }
 
@@ -147,6 +164,7 @@ mod tests {
             amount: payment.amount,
             reference: None,
             card: None,
+            returns: None,
         }
     }
 
@@ -183,6 +201,24 @@ mod tests {
                 "{order:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_payment_that_is_cancelled_at_the_provider_ends_one_attempt_of_a_pending_order() {
+        let mut cancelled = event(ProviderEventKind::Voided);
+        cancelled.reference = Some("pi_1".to_owned());
+        for state in [PaymentState::Created, PaymentState::Declined] {
+            let settlement = check(state, OrderState::Pending, &cancelled);
+            assert!(settlement.attempt_ended && settlement.payment.is_none());
+        }
+        let settlement = check(PaymentState::Created, OrderState::Expired, &cancelled);
+        assert_eq!(settlement.payment, Some(PaymentState::Voided));
+        let settlement = check(
+            PaymentState::Authorised,
+            OrderState::AwaitingConsent,
+            &cancelled,
+        );
+        assert_eq!(settlement.order_event, Some(OrderEvent::PaymentCancelled));
     }
 
     #[test]

@@ -26,6 +26,10 @@ pub enum OrderEvent {
     CaptureRefused,
     /// The provider refused to prepare the payment, so the order can never be paid.
     PaymentRefused,
+    /// The payment was cancelled at the provider. There is no money any more.
+    PaymentCancelled,
+    /// The show began before the buyer had accepted other seats.
+    ShowBegun,
     /// The deadline to pay, or to consent, has passed.
     DeadlinePassed,
     /// The buyer cancels the order.
@@ -314,6 +318,12 @@ fn decide_late(state: OrderState, event: OrderEvent) -> Option<OrderDecision> {
         (S::AwaitingConsent, E::GivenUp) => to(S::Cancelled, "by_visitor").frees().money_back(),
         (S::AwaitingConsent, E::ShowCancelled) => {
             to(S::Cancelled, "cancelled_with_show").frees().money_back()
+        }
+        (S::AwaitingConsent, E::PaymentCancelled) => to(S::Cancelled, "payment_cancelled").frees(),
+        (S::AwaitingConsent, E::ShowBegun) => {
+            to(S::Cancelled, LateRefundReason::ShowBegun.as_str())
+                .frees()
+                .money_back()
         }
         (S::AwaitingConsent, E::DeadlinePassed) => {
             to(S::Expired, "consent_deadline").frees().money_back()

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{OrderId, PaymentId};
 use crate::money::Money;
 use crate::payments::limits::PaymentSumError;
+use crate::payments::returns::{DisputeState, ProviderReturns};
 
 /// The state of a payment. A payment only moves forward, as [`PaymentState::may_become`] says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -100,6 +101,20 @@ pub struct Payment {
     pub client: Option<String>,
     /// The sum that was refunded to the buyer, as far as the ledger knows, in minor units.
     pub refunded: i64,
+    /// How many earlier attempts to pay ended, because the payment was cancelled at the provider.
+    pub attempt: u32,
+    /// Where its disputes stand, as far as the ledger knows; none if there is none.
+    pub dispute: Option<DisputeState>,
+}
+
+impl Payment {
+    /// Returns whether the provider reports a new state of the payment's disputes.
+    #[must_use]
+    pub fn dispute_changes(&self, read: &ProviderPayment) -> bool {
+        let next = read.returns.dispute;
+        self.state.is_taken()
+            && next.is_some_and(|next| DisputeState::may_follow(self.dispute, next))
+    }
 }
 
 /// An event about a payment. It was read from a message of the provider, after a check of the
@@ -121,6 +136,10 @@ pub struct ProviderEvent {
     /// The provider's fingerprint of the card, if the provider gives one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub card: Option<String>,
+    /// What went back at the provider, and its disputes. It is never stored: the inbox reads it
+    /// from the provider when it settles an event of the kind [`ProviderEventKind::Refunded`].
+    #[serde(skip)]
+    pub returns: Option<ProviderReturns>,
 }
 
 /// The kinds of provider events.
@@ -135,7 +154,7 @@ pub enum ProviderEventKind {
     Captured,
     /// The authorisation was voided, by us or by the provider.
     Voided,
-    /// The sum that was returned to the buyer has changed.
+    /// The sum that was returned to the buyer has changed, or a dispute of the payment.
     Refunded,
 }
 
@@ -152,6 +171,14 @@ impl ProviderEventKind {
 pub enum ParsedProviderEvent {
     /// It is an event about a payment.
     Event(ProviderEvent),
+    /// Money of the payment with this id of the provider went back, or the payment is disputed. The
+    /// event does not say which payment of ours that is.
+    ReturnOf {
+        /// The id of the event.
+        event: String,
+        /// The provider's id of the payment.
+        reference: String,
+    },
     /// It is an event that does not matter here.
     Ignored,
     /// This version cannot read it.
@@ -165,9 +192,11 @@ pub struct ProviderPayment {
     pub state: PaymentState,
     /// The amount that is held or was captured.
     pub amount: Money,
-    /// The sum of the finished refunds, in minor units. Refunds that are on their way are not
-    /// included.
+    /// The sum of the finished refunds and of the lost disputes, in minor units. Refunds that are
+    /// on their way are not included.
     pub refunded: i64,
+    /// The single sums that went back, and the disputes.
+    pub returns: ProviderReturns,
     /// The fingerprint of the card, if the provider gives one.
     pub card: Option<String>,
 }
@@ -181,12 +210,16 @@ impl ProviderPayment {
     pub fn events(&self, payment: &Payment, changed_ms: i64) -> Vec<ProviderEvent> {
         use ProviderEventKind as K;
         let event = |kind, amount: Money, id_part: &str| ProviderEvent {
-            event: format!("read_back_{id_part}_{}_{}", amount.amount, payment.id),
+            event: match payment.attempt {
+                0 => format!("read_back_{id_part}_{}_{}", amount.amount, payment.id),
+                nth => format!("read_back_{id_part}_{}_{}_{nth}", amount.amount, payment.id),
+            },
             kind,
             payment: payment.id.clone(),
             amount,
             reference: payment.reference.clone(),
             card: self.card.clone(),
+            returns: None,
         };
         let mut events = match self.state {
             PaymentState::Created => Vec::new(),
@@ -200,12 +233,16 @@ impl ProviderPayment {
                 vec![event(K::Captured, self.amount, "captured")]
             }
         };
-        let is_news = self.refunded > 0 || payment.refunded > 0;
+        let dispute = self.returns.dispute;
+        let is_news = self.refunded > 0 || payment.refunded > 0 || payment.dispute_changes(self);
         if payment.state.is_taken() && is_news {
             // A refund can fail after it was reported, then be made again, and fail again. The id
             // also contains the last change, so that each of these failures has its own event.
             let refunded = payment.amount.currency.with_amount(self.refunded);
-            let id_part = format!("since_{changed_ms}_refunded");
+            let id_part = match dispute {
+                Some(dispute) => format!("since_{changed_ms}_{}_refunded", dispute.as_str()),
+                None => format!("since_{changed_ms}_refunded"),
+            };
             events.push(event(K::Refunded, refunded, &id_part));
         }
         events

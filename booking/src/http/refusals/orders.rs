@@ -189,6 +189,16 @@ pub fn exchange_open(successor: &OrderId) -> Problem {
     Problem::new(ProblemCode::ExchangeOpen, detail).with_member("order", successor)
 }
 
+/// Builds 409 `payment_disputed`: while a bank decides about the payment, the order can neither be
+/// refunded nor exchanged.
+#[must_use]
+pub fn disputed_payment() -> Problem {
+    Problem::new(
+        ProblemCode::PaymentDisputed,
+        "The payment of this order is disputed at the buyer's bank, which has the money for now. Nothing was changed. Wait until the bank has decided, or ask the organiser.",
+    )
+}
+
 fn exchange_problem(refused: ExchangeRefused) -> Problem {
     match refused {
         ExchangeRefused::State(state) => {
@@ -220,6 +230,7 @@ fn exchange_problem(refused: ExchangeRefused) -> Problem {
         )
         .with_member("seats", seats),
         ExchangeRefused::Open(successor) => exchange_open(&successor),
+        ExchangeRefused::Disputed => disputed_payment(),
         ExchangeRefused::Changed => Problem::new(
             ProblemCode::NotExchangeable,
             "The order changed while you were choosing. Nothing was exchanged. Read the order and choose anew.",

@@ -16,6 +16,7 @@ mod pinning;
 mod programming;
 mod pruning;
 mod refunding;
+mod returns;
 mod sharing;
 mod telling;
 mod terms;
@@ -64,6 +65,7 @@ const REFUNDS_AND_EXCHANGES: &[&[Case]] = &[
     exchanging::swapping::CASES,
     exchanging::unpaid::CASES,
     exchanging::beside::CASES,
+    returns::CASES,
     terms::CASES,
 ];
 /// Cases of all other data and of leases.
@@ -233,6 +235,8 @@ pub(super) fn payment(order: &Order) -> Payment {
         reference: None,
         client: None,
         refunded: 0,
+        attempt: 0,
+        dispute: None,
     }
 }
 
@@ -256,6 +260,7 @@ fn provider_event(order: &Order, kind: ProviderEventKind) -> ProviderEvent {
         amount: order.currency.with_amount(order.total),
         reference: None,
         card: None,
+        returns: None,
     }
 }
 
@@ -341,7 +346,7 @@ mod tests {
     const BEFORE_WALK_INS: &[Migration] = MIGRATIONS.split_at(21).0;
 
     /// The migrations before the one that gave runs to terms.
-    const BEFORE_RUNS: &[Migration] = MIGRATIONS.split_at(MIGRATIONS.len() - 1).0;
+    const BEFORE_RUNS: &[Migration] = MIGRATIONS.split_at(27).0;
 
     #[tokio::test(flavor = "multi_thread")]
     async fn the_ledger_in_one_file_keeps_the_contract() {

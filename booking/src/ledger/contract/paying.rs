@@ -217,7 +217,9 @@ async fn the_first_reference_of_a_payment_stays_and_events_with_another_change_n
         client: format!("secret_{n}"),
     };
     for n in [1, 2] {
-        let kept = ledger.record_created_payment(&order.payment, made(n)).await;
+        let kept = ledger
+            .record_created_payment((&order.payment, 0), made(n))
+            .await;
         assert_eq!(kept.expect("written"), made(1), "the first reference stays");
     }
     let known = ledger.payment(&order.payment).await.expect("readable");

@@ -170,7 +170,7 @@ async fn quiet_payments(
 }
 
 fn quiet_payment(row: &SqlRow) -> Result<(Payment, i64)> {
-    Ok((rows::payment(row, 0)?, row.get(9)?))
+    Ok((rows::payment(row, 0)?, row.get(11)?))
 }
 
 /// Does the work of [`quiet_payments`] in one round trip, instead of one for each payment. Skips

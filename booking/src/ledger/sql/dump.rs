@@ -203,11 +203,11 @@ async fn dump_payments(tx: &SqlTransaction, sink: &mut RecordSink<'_>) -> Result
     tx.query_each(&sql, &[], |row| {
         let payment = rows::payment(&row, 0)?;
         let provider = ProviderPaymentData {
-            state: row.get(10)?,
-            refunds: row.get(11)?,
-            cards: row.get(12)?,
+            state: row.get(12)?,
+            refunds: row.get(13)?,
+            cards: row.get(14)?,
         };
-        let record = PaymentRecord::from_payment(payment, row.get(9)?, provider)?;
+        let record = PaymentRecord::from_payment(payment, row.get(11)?, provider)?;
         sink(&DumpRecord::Payment(record))
     })
     .await

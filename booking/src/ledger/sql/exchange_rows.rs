@@ -45,6 +45,16 @@ pub(super) async fn successor_being_paid(
     row.map(|row| parsed(text(&row, 0)?)).transpose()
 }
 
+/// Returns the order that an order's seats were exchanged for, if an exchange of them is done.
+pub(super) async fn done_successor(
+    tx: &SqlTransaction,
+    order: &OrderId,
+) -> Result<Option<OrderId>> {
+    let sql = "SELECT successor FROM exchanges WHERE order_id = $1 AND done_at IS NOT NULL";
+    let row = tx.first(sql, &[&order.as_str()]).await?;
+    row.map(|row| parsed(text(&row, 0)?)).transpose()
+}
+
 /// Returns the old order of the exchange that made `successor`, if the exchange is done.
 pub(super) async fn exchanged_order_if_done(
     tx: &SqlTransaction,

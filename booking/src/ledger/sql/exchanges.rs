@@ -18,7 +18,7 @@ use super::outbox::record_finished;
 use super::refunds::{owe_refund, terms_of};
 use super::rows::{Result, corrupt, find_order, items_text, lock_order};
 use super::tickets::{self, issue};
-use super::{Ledger, claims};
+use super::{Ledger, claims, finding_rows, return_rows};
 use crate::ledger::{ClaimBasis, ExchangeRefused, SeatClaimRefused};
 use crate::store::SeatOutboxAction;
 
@@ -89,6 +89,9 @@ async fn begin_exchange(
     }
     if let Some(open) = successor_being_paid(tx, of).await? {
         return Err(ExchangeRefused::Open(open));
+    }
+    if return_rows::is_blocked(tx, of).await? {
+        return Err(ExchangeRefused::Disputed);
     }
     check_exchangeable(&old, &locked_tickets(tx, &old).await?, given)?;
     exchange.check_cost_unchanged(&old, &terms_of(tx, &old).await?, now_ms)?;
@@ -181,9 +184,9 @@ async fn lock_if_exchangeable(tx: &SqlTransaction, open: &OpenExchange) -> Resul
     let old = lock_order(tx, open.old_order.as_str()).await?;
     let old = old.ok_or_else(|| corrupt("an exchange of no order"))?;
     let tickets = locked_tickets(tx, &old).await?;
-    Ok(check_exchangeable(&old, &tickets, &open.given)
-        .is_ok()
-        .then_some(old))
+    let may_go = check_exchangeable(&old, &tickets, &open.given).is_ok()
+        && !return_rows::is_blocked(tx, &old.id).await?;
+    Ok(may_go.then_some(old))
 }
 
 /// Swaps the seats after the difference was captured. If the old seats may no longer be exchanged,
@@ -308,6 +311,7 @@ async fn end_old_order(
     }
     .write(tx)
     .await?;
+    finding_rows::move_to_successor(tx, &old.id, &new.id).await?;
     if back > 0 {
         let row = NewRefund {
             items: &[],

@@ -124,4 +124,32 @@ UPDATE terms t SET terms = (t.terms::jsonb || jsonb_build_object('run', s.run::j
 FROM shows s WHERE s.show = t.show AND s.run IS NOT NULL AND t.terms::jsonb -> 'run' IS NULL;
 ",
     ),
+    // Money that went back at the provider without a call of ours, disputes, payments that were
+    // cancelled at the provider, and money that the ledger does not know.
+    Migration::of_both(
+        "
+ALTER TABLE payments ADD COLUMN attempt BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE payments ADD COLUMN dispute TEXT;
+CREATE INDEX payments_by_reference ON payments (reference) WHERE reference IS NOT NULL;
+ALTER TABLE refunds ADD COLUMN covered BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE tickets ADD COLUMN blocked_at BIGINT;
+CREATE TABLE provider_returns (
+    payment TEXT NOT NULL, sum TEXT NOT NULL, refund TEXT NOT NULL, seen_at BIGINT NOT NULL,
+    came_back_at BIGINT, PRIMARY KEY (payment, sum)
+);
+CREATE INDEX provider_returns_of_refund ON provider_returns (refund);
+CREATE TABLE ended_attempts (
+    payment TEXT NOT NULL, reference TEXT NOT NULL, ended_at BIGINT NOT NULL,
+    PRIMARY KEY (payment, reference)
+);
+CREATE TABLE money_findings (
+    finding TEXT PRIMARY KEY, kind TEXT NOT NULL, provider TEXT NOT NULL, payment TEXT NOT NULL,
+    order_id TEXT, amount BIGINT NOT NULL, currency TEXT NOT NULL, first_seen BIGINT NOT NULL,
+    settled_at BIGINT, settled_as TEXT, note TEXT
+);
+CREATE INDEX money_findings_open ON money_findings (first_seen) WHERE settled_at IS NULL;
+CREATE INDEX money_findings_of_order ON money_findings (order_id) WHERE settled_at IS NULL;
+CREATE TABLE provider_cursors (provider TEXT PRIMARY KEY, event TEXT NOT NULL);
+",
+    ),
 ];

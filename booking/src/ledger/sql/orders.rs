@@ -6,6 +6,7 @@ use std::ops::Range;
 use fairgate_base::clock::rfc3339;
 use fairgate_databases::SqlTransaction;
 use fairgate_model::ids::{HoldId, OrderId, ShowId};
+use fairgate_model::orders::exchange::ExchangeRole;
 use fairgate_model::orders::transition::OrderEvent;
 use fairgate_model::orders::{Order, OrderHistoryEntry, OrderRecord, OrderState};
 use fairgate_model::payments::Payment;
@@ -13,7 +14,9 @@ use fairgate_pass::Holder;
 
 use super::order_changes::{apply_to_order, payment_state};
 use super::rows::{self, ORDER_COLUMNS, Result, as_i64, corrupt, find_order, lock_order, text};
-use super::{Ledger, claims, exchange_rows, late_rows, outbox, refunds, settle, tickets};
+use super::{
+    Ledger, claims, exchange_rows, late_rows, outbox, refunds, return_rows, settle, tickets,
+};
 use crate::ledger::{ClaimBasis, OrderChangeOutcome, OverdueClaim, SeatClaimRefused, ShowPicture};
 use crate::store::SeatOutboxRow;
 
@@ -262,12 +265,20 @@ async fn order_record(tx: &SqlTransaction, id: &OrderId) -> Result<Option<OrderR
         OrderState::AwaitingConsent => late_rows::late_seats(tx, id).await?,
         _ => None,
     };
+    let refunds = refunds::of_order(tx, id).await?;
+    let exchanges = exchange_rows::of_order(tx, id).await?;
+    let is_successor = |role: &ExchangeRole| matches!(role, ExchangeRole::Successor { .. });
+    let money_left = match exchanges.iter().any(is_successor) {
+        true => return_rows::money_left(tx, id).await?,
+        false => order.total - refunds.iter().map(|refund| refund.amount).sum::<i64>(),
+    };
     Ok(Some(OrderRecord {
         history: history.iter().map(step).collect::<Result<_>>()?,
         tickets: tickets::of_order(tx, &order).await?,
         payment: payment_state(tx, id, false).await?,
-        refunds: refunds::of_order(tx, id).await?,
-        exchanges: exchange_rows::of_order(tx, id).await?,
+        money_left,
+        refunds,
+        exchanges,
         offer,
         order,
     }))

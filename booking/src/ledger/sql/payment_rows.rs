@@ -1,9 +1,11 @@
 //! Reads and changes payments as they are stored.
 
 use fairgate_databases::SqlTransaction;
-use fairgate_model::ids::OrderId;
+use fairgate_model::ids::{OrderId, PaymentId};
+use fairgate_model::orders::Order;
 use fairgate_model::payments::{Payment, PaymentState};
 
+use super::order_history;
 use super::rows::{self, PAYMENT_COLUMNS, Result};
 
 /// Finds a payment, without a lock.
@@ -11,6 +13,50 @@ pub(super) async fn find_payment(tx: &SqlTransaction, payment: &str) -> Result<O
     let sql = format!("SELECT {PAYMENT_COLUMNS} FROM payments p WHERE p.payment = $1");
     let row = tx.first(&sql, &[&payment]).await?;
     row.as_ref().map(|row| rows::payment(row, 0)).transpose()
+}
+
+/// Finds a payment by the provider's id of it, without a lock.
+pub(super) async fn find_by_reference(
+    tx: &SqlTransaction,
+    provider: &str,
+    reference: &str,
+) -> Result<Option<Payment>> {
+    let sql = format!(
+        "SELECT {PAYMENT_COLUMNS} FROM payments p WHERE p.reference = $1 AND p.provider = $2"
+    );
+    let row = tx.first(&sql, &[&reference, &provider]).await?;
+    row.as_ref().map(|row| rows::payment(row, 0)).transpose()
+}
+
+/// Returns whether an earlier attempt to pay had this id at the provider, and ended.
+pub(super) async fn has_ended(
+    tx: &SqlTransaction,
+    payment: &PaymentId,
+    reference: &str,
+) -> Result<bool> {
+    let sql = "SELECT 1 FROM ended_attempts WHERE payment = $1 AND reference = $2";
+    Ok(tx
+        .first(sql, &[&payment.as_str(), &reference])
+        .await?
+        .is_some())
+}
+
+/// Ends an attempt to pay, because the payment was cancelled at the provider. The next attempt is
+/// another payment at the provider. Later events about this attempt change nothing.
+pub(super) async fn end_attempt(
+    tx: &SqlTransaction,
+    order: &Order,
+    payment: &Payment,
+    now_ms: i64,
+) -> Result<()> {
+    let id = payment.id.as_str();
+    let sql = "INSERT INTO ended_attempts (payment, reference, ended_at) \
+         VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
+    tx.execute(sql, &[&id, &payment.reference, &now_ms]).await?;
+    let sql = "UPDATE payments SET state = 'created', reference = NULL, client = NULL, \
+         attempt = attempt + 1, updated_at = $2, read_due = LEAST(read_due, $2) WHERE payment = $1";
+    tx.execute(sql, &[&id, &now_ms]).await?;
+    order_history::add_step(tx, &order.id, order.state, "payment_cancelled", now_ms).await
 }
 
 pub(super) async fn move_payment(

@@ -9,7 +9,7 @@ use fairgate_model::payments::{CreatedPayment, ParsedProviderEvent, Payment, Pay
 
 use super::lent_work::LentWork;
 use super::order_changes::{apply_to_order, record_owed_effect};
-use super::payment_rows::{find_payment, move_payment};
+use super::payment_rows::{find_by_reference, find_payment, has_ended, move_payment};
 use super::rows::{self, PAYMENT_COLUMNS, Result, corrupt, count, lock_order, small, text};
 use super::settle::{apply_provider_event, ticket_order};
 use super::{Ledger, sandbox};
@@ -22,6 +22,28 @@ impl Ledger {
         self.installation
             .read(payment.clone(), |tx, payment| {
                 Box::pin(find_payment(tx, payment.as_str()))
+            })
+            .await
+    }
+
+    /// Returns the payment that has this id at its provider.
+    pub async fn payment_of_reference(
+        &self,
+        provider: &'static str,
+        reference: String,
+    ) -> Result<Option<Payment>> {
+        self.installation
+            .read(reference, move |tx, reference| {
+                Box::pin(find_by_reference(tx, provider, reference))
+            })
+            .await
+    }
+
+    /// Returns whether an earlier attempt to pay had this id at the provider, and ended.
+    pub async fn has_ended(&self, payment: &PaymentId, reference: String) -> Result<bool> {
+        self.installation
+            .read((payment.clone(), reference), |tx, (payment, reference)| {
+                Box::pin(has_ended(tx, payment, reference))
             })
             .await
     }
@@ -52,15 +74,43 @@ impl Ledger {
     }
 
     /// Stores the id that the provider gave to a payment, and the data that the payment page needs.
-    /// The values of the first call stay: later calls return them and store nothing.
+    /// The values of the first call stay: later calls return them and store nothing. So does a call
+    /// about an earlier attempt to pay.
     pub async fn record_created_payment(
         &self,
-        payment: &PaymentId,
+        (payment, attempt): (&PaymentId, u32),
         made: CreatedPayment,
     ) -> Result<CreatedPayment> {
         self.installation
-            .write((payment.clone(), made), |tx, (payment, made)| {
-                Box::pin(store_created(tx, payment.as_str(), made))
+            .write((payment.clone(), made), move |tx, (payment, made)| {
+                Box::pin(store_created(tx, (payment.as_str(), attempt), made))
+            })
+            .await
+    }
+
+    /// Returns the last event that was read from the provider's own list.
+    pub async fn event_cursor(&self, provider: &'static str) -> Result<Option<String>> {
+        self.installation
+            .read((), move |tx, ()| {
+                Box::pin(async move {
+                    let sql = "SELECT event FROM provider_cursors WHERE provider = $1";
+                    let row = tx.first(sql, &[&provider]).await?;
+                    row.map(|row| row.get(0)).transpose()
+                })
+            })
+            .await
+    }
+
+    /// Stores the last event that was read from the provider's own list.
+    pub async fn move_event_cursor(&self, provider: &'static str, event: String) -> Result<()> {
+        self.installation
+            .write(event, move |tx, event| {
+                Box::pin(async move {
+                    let sql = "INSERT INTO provider_cursors (provider, event) VALUES ($1, $2) \
+                         ON CONFLICT (provider) DO UPDATE SET event = excluded.event";
+                    tx.execute(sql, &[&provider, event]).await?;
+                    Ok(())
+                })
             })
             .await
     }
@@ -338,12 +388,12 @@ impl Ledger {
 
 async fn store_created(
     tx: &SqlTransaction,
-    payment: &str,
+    (payment, attempt): (&str, u32),
     made: &CreatedPayment,
 ) -> Result<CreatedPayment> {
     let sql = "UPDATE payments SET reference = $2, client = $3 \
-         WHERE payment = $1 AND reference IS NULL";
-    tx.execute(sql, &[&payment, &made.reference, &made.client])
+         WHERE payment = $1 AND reference IS NULL AND attempt = $4";
+    tx.execute(sql, &[&payment, &made.reference, &made.client, &attempt])
         .await?;
     let stored = find_payment(tx, payment).await?;
     let stored = stored.ok_or_else(|| corrupt("a payment that is not there"))?;
@@ -368,7 +418,8 @@ async fn settle_event(
         ParsedProviderEvent::Event(provider_event) => {
             apply_provider_event(tx, provider, provider_event, now_ms).await?
         }
-        ParsedProviderEvent::Ignored => "ignored",
+        // An event whose payment was not found is settled as ignored.
+        ParsedProviderEvent::ReturnOf { .. } | ParsedProviderEvent::Ignored => "ignored",
         ParsedProviderEvent::Unreadable => "unreadable",
     };
     let sql = "UPDATE provider_events SET settled_at = $3, outcome = $4 \
@@ -437,6 +488,7 @@ async fn lend_effects(
             "SELECT e.effect, e.kind, e.attempts, {PAYMENT_COLUMNS} \
              FROM effects e JOIN payments p ON p.order_id = e.order_id \
              WHERE e.done_at IS NULL AND e.due_at <= $1 AND e.kind = p.owes \
+             AND (e.kind <> 'refund' OR p.dispute IS DISTINCT FROM 'open') \
              ORDER BY e.due_at, e.effect LIMIT $2"
         );
         tx.query(&sql, &[&now_ms, &batch_max]).await?
@@ -470,6 +522,7 @@ async fn lend_effects_fused(
     let sql = format!(
         "WITH due AS (SELECT x.effect FROM effects x JOIN payments q ON q.order_id = x.order_id \
              WHERE x.done_at IS NULL AND x.due_at <= $1 AND x.kind = q.owes \
+             AND (x.kind <> 'refund' OR q.dispute IS DISTINCT FROM 'open') \
              ORDER BY x.due_at, x.effect LIMIT $2 FOR UPDATE OF x SKIP LOCKED), \
          lent AS (UPDATE effects e SET due_at = $3, due_set_at = $1 FROM due WHERE e.effect = due.effect \
              RETURNING e.effect, e.kind, e.attempts, e.order_id) \

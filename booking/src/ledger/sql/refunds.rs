@@ -20,7 +20,7 @@ use super::rows::{
     self, PAYMENT_COLUMNS, REFUND_COLUMNS, Result, corrupt, items_text, lock_order, parsed,
     read_refund, small, text,
 };
-use super::{Ledger, claims, fates, lock, terms, tickets};
+use super::{Ledger, claims, fates, finding_rows, lock, return_rows, terms, tickets};
 use crate::ledger::{EFFECT_LENT_MS, NewFate, OrderChangeOutcome, RefundFigures, RefundRefused};
 
 /// Refunds: taking tickets back, and paying their money back to the buyers. Also the shows that are
@@ -44,8 +44,8 @@ impl Ledger {
             .await
     }
 
-    /// Returns due refunds of captured payments, and lends them to the caller: no other caller gets
-    /// them for [`EFFECT_LENT_MS`].
+    /// Returns due refunds of captured payments without an open dispute, and lends them to the
+    /// caller: no other caller gets them for [`EFFECT_LENT_MS`].
     pub async fn due_refunds(&self, now_ms: i64, batch_max: u32) -> Result<Vec<OwedRefund>> {
         // Every node asks once a second, and mostly finds nothing due.
         if !self.is_work_due(LentWork::Refunds, now_ms).await? {
@@ -172,6 +172,7 @@ pub(super) async fn of_order(tx: &SqlTransaction, order: &OrderId) -> Result<Vec
             row.get(9)?,
             row.get(10)?,
             row.get(11)?,
+            row.get(12)?,
         ))
     };
     found.iter().map(read).collect()
@@ -188,6 +189,11 @@ async fn take_back(
     };
     if let Some(successor) = successor_being_paid(tx, id).await? {
         return Err(RefundRefused::Exchanging(successor));
+    }
+    // A cancelled show takes its tickets back all the same. Their refunds wait until the dispute
+    // ends.
+    if *which != TicketSelection::Unscanned && return_rows::is_blocked(tx, id).await? {
+        return Err(RefundRefused::Disputed);
     }
     let terms = terms_of(tx, &order).await?;
     // A scan at the same moment is either committed before this lock is taken, or waits until this
@@ -259,28 +265,29 @@ async fn write_refund(
     if plan.voids_payment(order) {
         record_owed_effect(tx, &order.id, OwedProviderCall::MoneyBack, now_ms).await?;
     }
+    if plan.staying.is_empty() {
+        finding_rows::close_in_part(tx, &order.id, "refunded_whole", "", now_ms).await?;
+    }
     Ok(())
 }
 
 /// Records an owed refund from the order's own payment. If too little is left of that payment, the
-/// rest comes from the payments of the orders that were exchanged for this order. The caller has
-/// locked the order's row.
+/// rest comes from the payments of the orders that were exchanged for this order. If money of these
+/// payments went back at the provider, at most what is left is owed. The caller has locked the
+/// order's row.
 pub(super) async fn owe_refund(
     tx: &SqlTransaction,
     order: &Order,
     row: &NewRefund<'_>,
     now_ms: i64,
 ) -> Result<()> {
-    let mut chain = vec![(order.id.clone(), amount_left(tx, &order.id).await?)];
-    let mut newest = order.id.clone();
-    while let Some(older) = exchanged_order_if_done(tx, &newest).await? {
-        lock_order(tx, older.as_str()).await?;
-        chain.push((older.clone(), amount_left(tx, &older).await?));
-        newest = older;
-    }
+    let chain = lock_chain(tx, &order.id).await?;
     let amounts_left: Vec<i64> = chain.iter().map(|(_, left)| *left).collect();
     let amounts = split_over_payments(row.amount, &amounts_left);
-    if amounts.iter().sum::<i64>() != row.amount {
+    let covered = row.amount - amounts.iter().sum::<i64>();
+    let orders: Vec<&str> = chain.iter().map(|(of, _)| of.as_str()).collect();
+    // Only what went back at the provider, without a call of ours, can be missing here.
+    if covered != 0 && !return_rows::any_unasked(tx, &orders).await? {
         return Err(corrupt("a refund that no payment has the money for"));
     }
     let mut whole: Option<RefundId> = None;
@@ -291,16 +298,16 @@ pub(super) async fn owe_refund(
         let sql = "SELECT COUNT(*) FROM refunds WHERE order_id = $1";
         let before = tx.query_one(sql, &[&of.as_str()]).await?;
         let (nth, refund) = next_id(of, small(&before, 0)?);
-        let (items, fee) = match whole {
-            None => (row.items, row.fee),
-            Some(_) => (&[][..], 0),
+        let (items, fee, covered) = match whole {
+            None => (row.items, row.fee, covered),
+            Some(_) => (&[][..], 0, 0),
         };
         // A refund of 0 needs no call to the provider.
         let done_at = (amount == 0).then_some(now_ms);
         let sql = "INSERT INTO refunds (refund, order_id, nth, items, amount, fee, reason, made_at, \
-             due_at, due_set_at, done_at, part_of) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $8, $9, $10)";
-        let with: [&(dyn ToSqlValue + Sync); 10] = [
+             due_at, due_set_at, done_at, part_of, covered) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $8, $9, $10, $11)";
+        let with: [&(dyn ToSqlValue + Sync); 11] = [
             &refund.as_str(),
             &of.as_str(),
             &nth,
@@ -311,6 +318,7 @@ pub(super) async fn owe_refund(
             &now_ms,
             &done_at,
             &whole.as_ref().map(RefundId::as_str),
+            &covered,
         ];
         tx.execute(sql, &with).await?;
         whole = whole.or(Some(refund));
@@ -318,11 +326,17 @@ pub(super) async fn owe_refund(
     Ok(())
 }
 
-/// Returns the part of an order's payment that no refund has taken, in minor units.
-async fn amount_left(tx: &SqlTransaction, order: &OrderId) -> Result<i64> {
-    let sql = "SELECT o.total - (SELECT COALESCE(SUM(r.amount), 0)::bigint FROM refunds r \
-             WHERE r.order_id = o.order_id) FROM orders o WHERE o.order_id = $1";
-    tx.query_one(sql, &[&order.as_str()]).await?.get(0)
+/// Locks the orders whose payments pay for an order's seats, and returns them, newest first, each
+/// with what is left of its payment. The caller has locked the first one.
+async fn lock_chain(tx: &SqlTransaction, order: &OrderId) -> Result<Vec<(OrderId, i64)>> {
+    let mut chain = vec![(order.clone(), return_rows::amount_left(tx, order).await?)];
+    let mut newest = order.clone();
+    while let Some(older) = exchanged_order_if_done(tx, &newest).await? {
+        lock_order(tx, older.as_str()).await?;
+        chain.push((older.clone(), return_rows::amount_left(tx, &older).await?));
+        newest = older;
+    }
+    Ok(chain)
 }
 
 /// Lends refunds that are due and are not lent to another worker.
@@ -335,7 +349,8 @@ async fn lend_refunds(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Resul
         let sql = format!(
             "SELECT r.refund, r.amount, r.attempts, {PAYMENT_COLUMNS} FROM refunds r \
              JOIN payments p ON p.order_id = r.order_id WHERE r.done_at IS NULL AND r.due_at <= $1 \
-             AND p.state = 'captured' AND p.owes = 'capture' ORDER BY r.due_at, r.refund LIMIT $2"
+             AND p.state = 'captured' AND p.owes = 'capture' AND p.dispute IS DISTINCT FROM 'open' \
+             ORDER BY r.due_at, r.refund LIMIT $2"
         );
         tx.query(&sql, &[&now_ms, &batch_max]).await?
     };
@@ -367,7 +382,8 @@ async fn lend_refunds_fused(
     let sql = format!(
         "WITH due AS (SELECT x.refund FROM refunds x JOIN payments q ON q.order_id = x.order_id \
              WHERE x.done_at IS NULL AND x.due_at <= $1 AND q.state = 'captured' \
-             AND q.owes = 'capture' ORDER BY x.due_at, x.refund LIMIT $2 \
+             AND q.owes = 'capture' AND q.dispute IS DISTINCT FROM 'open' \
+             ORDER BY x.due_at, x.refund LIMIT $2 \
              FOR UPDATE OF x SKIP LOCKED), \
          lent AS (UPDATE refunds r SET due_at = $3, due_set_at = $1 FROM due WHERE r.refund = due.refund \
              RETURNING r.refund, r.amount, r.attempts, r.order_id) \

@@ -12,6 +12,7 @@ pub(super) use crate::ledger::stored::{
 use fairgate_model::ids::OrderId;
 use fairgate_model::money::{Currency, Money};
 use fairgate_model::orders::{Buyer, Order, OrderState};
+use fairgate_model::payments::returns::DisputeState;
 use fairgate_model::payments::{Payment, PaymentState};
 
 /// The columns of an order `o`, as [`order`] reads them.
@@ -21,7 +22,7 @@ pub(super) const ORDER_COLUMNS: &str = "o.order_id, o.hold, o.visitor, o.room, o
 
 /// The columns of a payment `p`, as [`payment`] reads them.
 pub(super) const PAYMENT_COLUMNS: &str = "p.payment, p.order_id, p.provider, p.amount, p.currency, \
-     p.state, p.reference, p.client, p.refunded";
+     p.state, p.reference, p.client, p.refunded, p.attempt, p.dispute";
 
 /// Reads a text column.
 pub(super) fn text(row: &SqlRow, index: usize) -> Result<&str> {
@@ -97,5 +98,10 @@ pub(super) fn payment(row: &SqlRow, first_column: usize) -> Result<Payment> {
         reference: row.get(first_column + 6)?,
         client: row.get(first_column + 7)?,
         refunded: row.get(first_column + 8)?,
+        attempt: small(row, first_column + 9)?,
+        dispute: row
+            .get::<Option<&str>>(first_column + 10)?
+            .map(|word| DisputeState::parse(word).ok_or_else(|| corrupt("a dispute's state")))
+            .transpose()?,
     })
 }

@@ -13,8 +13,9 @@ use super::card_limit::over_card_limit;
 use super::exchanges;
 use super::order_changes::apply_to_order;
 use super::outbox::record_finished;
-use super::payment_rows::{close_refunds, find_payment, move_payment};
-use super::rows::{Result, corrupt, lock_order, text};
+use super::payment_rows::{close_refunds, end_attempt, find_payment, has_ended, move_payment};
+use super::returns;
+use super::rows::{Result, corrupt, lock_order, parsed, text};
 use super::tickets::issue;
 
 /// Applies an event to the payment and its order, and returns the outcome as a stable code. The
@@ -30,10 +31,15 @@ pub(super) async fn apply_provider_event(
     let Some(row) = tx.first(sql, &[&payment]).await? else {
         return Ok("unknown_payment");
     };
-    let order = lock_order(tx, text(&row, 0)?).await?;
-    let order = order.ok_or_else(|| corrupt("a payment without an order"))?;
+    let id: OrderId = parsed(text(&row, 0)?)?;
+    let (live, order) = lock_orders(tx, &id, event).await?;
     let payment = find_payment(tx, payment).await?;
     let payment = payment.ok_or_else(|| corrupt("a payment that is gone"))?;
+    if let Some(reference) = &event.reference
+        && has_ended(tx, &payment.id, reference).await?
+    {
+        return Ok("ended_attempt");
+    }
     let brings_money = event.kind.brings_money();
     let card = event.card.as_deref().filter(|_| brings_money);
     let is_over_limit = brings_money && over_card_limit(tx, &order, card).await?;
@@ -42,39 +48,103 @@ pub(super) async fn apply_provider_event(
         order_event,
         refunded,
         refunded_sum_decreased: came_back,
+        attempt_ended,
         outcome,
     } = settling::settle_event(&payment, order.state, provider, event, is_over_limit);
+    if attempt_ended {
+        end_attempt(tx, &order, &payment, now_ms).await?;
+        return Ok("applied");
+    }
+    let recorded = match (&event.returns, refunded) {
+        (Some(returns), Some(_)) => {
+            returns::record(tx, (&live, &order), &payment, returns, now_ms).await?
+        }
+        _ => false,
+    };
     let order_event = exchanges::event_for_successor(tx, &order, order_event).await?;
     if let Some(state) = state {
         advance_payment(tx, &order.id, (state, card), event, now_ms).await?;
     }
-    if let Some(refunded) = refunded {
-        let sql = "UPDATE payments SET refunded = GREATEST(refunded, $2) WHERE order_id = $1";
-        tx.execute(sql, &[&order.id.as_str(), &refunded]).await?;
-    }
-    if came_back && owe_again(tx, &order.id, now_ms).await? {
+    if let Some(refunded) = refunded
+        && note_refunded(tx, &order.id, (refunded, came_back), now_ms).await?
+    {
         return Ok("refund_came_back");
     }
-    let changed = match order_event {
+    let changed = change_order(tx, order, (order_event, state), now_ms).await?;
+    Ok(if changed || recorded {
+        "applied"
+    } else {
+        outcome
+    })
+}
+
+/// Locks the order that has the seats of a payment's money, and the payment's own order. Both are
+/// the same order unless money went back and the seats were exchanged: then the later order may
+/// end.
+async fn lock_orders(
+    tx: &SqlTransaction,
+    id: &OrderId,
+    event: &ProviderEvent,
+) -> Result<(Order, Order)> {
+    let orders = match &event.returns {
+        Some(_) => returns::lock_with_live(tx, id).await?,
+        None => lock_order(tx, id.as_str())
+            .await?
+            .map(|order| (order.clone(), order)),
+    };
+    orders.ok_or_else(|| corrupt("a payment without an order"))
+}
+
+/// Gives the order its event, and returns whether the order changed.
+async fn change_order(
+    tx: &SqlTransaction,
+    order: Order,
+    (order_event, state): (Option<OrderEvent>, Option<PaymentState>),
+    now_ms: i64,
+) -> Result<bool> {
+    match order_event {
         Some(OrderEvent::Captured) => {
             mark_capture_done(tx, &order.id, now_ms).await?;
             ticket_order(tx, order, now_ms).await?;
-            true
+            Ok(true)
         }
         Some(order_event) => {
-            apply_to_order(tx, order, order_event, now_ms)
-                .await?
-                .changed
+            let applied = apply_to_order(tx, order, order_event, now_ms).await?;
+            Ok(applied.changed)
         }
         // The whole order was refunded before this event said that the payment is captured. The
         // capture is marked as done, so that it is not requested again.
         None if state == Some(PaymentState::Captured) && order.state == OrderState::Refunded => {
             mark_capture_done(tx, &order.id, now_ms).await?;
-            false
+            Ok(false)
         }
-        None => false,
-    };
-    Ok(if changed { "applied" } else { outcome })
+        None => Ok(false),
+    }
+}
+
+/// Writes how much went back so far. If that is less than before, the refunds are owed again.
+/// Returns whether any is.
+async fn note_refunded(
+    tx: &SqlTransaction,
+    order: &OrderId,
+    (refunded, came_back): (i64, bool),
+    now_ms: i64,
+) -> Result<bool> {
+    if !came_back {
+        let sql = "UPDATE payments SET refunded = GREATEST(refunded, $2) WHERE order_id = $1";
+        tx.execute(sql, &[&order.as_str(), &refunded]).await?;
+        return Ok(false);
+    }
+    let owed_again = owe_again(tx, order, now_ms).await?;
+    // What somebody returned at the provider stays returned, even if other refunds failed.
+    let sql = "UPDATE payments SET refunded = (SELECT COALESCE(SUM(r.amount), 0)::bigint \
+             FROM refunds r WHERE r.order_id = $1 AND r.done_at IS NOT NULL) \
+         WHERE order_id = $1 AND owes = 'capture'";
+    tx.execute(sql, &[&order.as_str()]).await?;
+    let sql = "UPDATE payments SET state = 'refunded' \
+         WHERE order_id = $1 AND owes = 'capture' AND state = 'captured' AND refunded = amount";
+    tx.execute(sql, &[&order.as_str()]).await?;
+    Ok(owed_again)
 }
 
 /// Writes the new state of a payment, and the card that paid.
@@ -119,9 +189,10 @@ async fn owe_again(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<
     // result of the earlier request before it sends a new one.
     let sql = "UPDATE refunds SET done_at = NULL, failed_at = $2, due_at = $2, \
          due_set_at = $2, attempts = GREATEST(attempts, 1), \
-         note = 'the provider no longer reports this refund' WHERE order_id = $1 AND done_at IS NOT NULL AND amount > 0";
-    tx.execute(sql, &[&order.as_str(), &now_ms]).await?;
-    Ok(true)
+         note = 'the provider no longer reports this refund' WHERE order_id = $1 \
+         AND done_at IS NOT NULL AND amount > 0 AND NOT EXISTS (SELECT 1 FROM provider_returns x \
+             WHERE x.refund = refunds.refund AND x.came_back_at IS NULL)";
+    Ok(tx.execute(sql, &[&order.as_str(), &now_ms]).await? > 0)
 }
 
 /// Marks the refund of a payment that bought nothing, and was therefore refunded as a whole, as not

@@ -29,8 +29,8 @@ impl Ledger {
             .await
     }
 
-    /// Marks a ticket as scanned, unless it was scanned before or is void. `by` is the digest of
-    /// the scanner and the scan's key. A repeated scan with the same digest within
+    /// Marks a ticket as scanned, unless it was scanned before, is void or is blocked. `by` is the
+    /// digest of the scanner and the scan's key. A repeated scan with the same digest within
     /// [`SCAN_KEY_MS`] still counts as the first scan. Returns `None` if there is no such ticket.
     pub async fn scan(
         &self,
@@ -121,26 +121,30 @@ async fn scan(
     now_ms: i64,
 ) -> Result<Option<TicketScanOutcome>> {
     let sql = "UPDATE tickets SET scanned_at = $2, scanned_by = $3 \
-         WHERE ticket = $1 AND scanned_at IS NULL AND voided_at IS NULL";
+         WHERE ticket = $1 AND scanned_at IS NULL AND voided_at IS NULL AND blocked_at IS NULL";
     let written = tx.execute(sql, &[&ticket.as_str(), &now_ms, &by]).await?;
     let is_first = written == 1;
-    let sql = "SELECT scanned_at, voided_at, scanned_by = $2 FROM tickets WHERE ticket = $1";
+    let sql =
+        "SELECT scanned_at, voided_at, scanned_by = $2, blocked_at FROM tickets WHERE ticket = $1";
     let Some(row) = tx.first(sql, &[&ticket.as_str(), &by]).await? else {
         return Ok(None);
     };
     let is_own = is_first || row.get::<Option<bool>>(2)? == Some(true);
-    Ok(scan_outcome(is_own, row.get(0)?, row.get(1)?, now_ms))
+    let (scanned_at, voided_at, blocked_at) = (row.get(0)?, row.get(1)?, row.get(3)?);
+    Ok(scan_outcome(
+        is_own, scanned_at, voided_at, blocked_at, now_ms,
+    ))
 }
 
 /// Reads the tickets of an order, in the order of its seats.
 pub(super) async fn of_order(tx: &SqlTransaction, order: &Order) -> Result<Vec<Ticket>> {
     let sql = match tx.dialect() {
         SqlDialect::Sqlite => {
-            "SELECT ticket, label, legs, issued_at, scanned_at, voided_at FROM tickets \
+            "SELECT ticket, label, legs, issued_at, scanned_at, voided_at, blocked_at FROM tickets \
              WHERE order_id = $1 ORDER BY rowid"
         }
         SqlDialect::Postgres => {
-            "SELECT ticket, label, legs, issued_at, scanned_at, voided_at FROM tickets \
+            "SELECT ticket, label, legs, issued_at, scanned_at, voided_at, blocked_at FROM tickets \
              WHERE order_id = $1 ORDER BY position"
         }
     };
@@ -162,11 +166,18 @@ pub(super) async fn of_order(tx: &SqlTransaction, order: &Order) -> Result<Vec<T
             issued_at_ms: row.get(3)?,
             scanned_at_ms: row.get(4)?,
             voided_at_ms: row.get(5)?,
+            blocked_at_ms: row.get(6)?,
             visitor: order.visitor,
             room: order.room.clone(),
         })
     };
     rows.iter().map(read).collect()
+}
+
+/// Returns whether an order has a ticket that is not void.
+pub(super) async fn any_valid(tx: &SqlTransaction, order: &OrderId) -> Result<bool> {
+    let sql = "SELECT 1 FROM tickets WHERE order_id = $1 AND voided_at IS NULL LIMIT 1";
+    Ok(tx.first(sql, &[&order.as_str()]).await?.is_some())
 }
 
 /// Issues the tickets of an order. A repeated call changes nothing.

@@ -17,7 +17,7 @@ use fairgate_model::ids::{HoldId, OrderId, ShowId};
 use fairgate_model::orders::transition::LateRefundReason;
 use fairgate_model::orders::{Order, OrderRecord, OrderState, ReplacementOffer, late};
 use fairgate_model::shows::Show;
-use late::{items_of, late_refund_reason, seats_like};
+use late::{items_of, late_refund_reason, seats_like, sells_until_ms};
 
 use crate::catalogue::Catalogue;
 use crate::inventory::seats::SeatInventory;
@@ -210,7 +210,9 @@ impl LateMoneyWorker {
         now_ms: i64,
     ) -> Result<KeepSeatsOutcome, LedgerError> {
         let order = &record.order;
-        let until_ms = now_ms + CONSENT_MS;
+        // The offer ends with the sale of these seats, at the latest when the show begins.
+        let sale_until_ms = sells_until_ms(order, show);
+        let until_ms = sale_until_ms.min(now_ms + CONSENT_MS);
         for _ in 0..CHOICES_MAX {
             let Some(view) = self.seats.store.view(&show.id).await else {
                 return Ok(KeepSeatsOutcome::NotNow);

@@ -99,12 +99,23 @@ pub fn read(body: &[u8]) -> ParsedProviderEvent {
         "charge.refunded" => (K::Refunded, "amount_refunded", "payment_intent"),
         // Stripe may have reported this refund as done before. The inbox therefore reads from
         // Stripe how much was really refunded.
-        "refund.failed" => (K::Refunded, "amount", "payment_intent"),
+        "refund.failed" | "refund.updated" | "charge.refund.updated" => {
+            (K::Refunded, "amount", "payment_intent")
+        }
+        "charge.dispute.created"
+        | "charge.dispute.updated"
+        | "charge.dispute.closed"
+        | "charge.dispute.funds_withdrawn"
+        | "charge.dispute.funds_reinstated" => return of_reference(id, object),
         _ => return ParsedProviderEvent::Ignored,
     };
     let Some(payment) = object["metadata"]["payment"].as_str() else {
-        // Another shop may use the same account.
-        return ParsedProviderEvent::Ignored;
+        // Another shop may use the same account. A refund that was made in the dashboard does not
+        // say whose payment it is of.
+        return match kind {
+            K::Refunded => of_reference(id, object),
+            _ => ParsedProviderEvent::Ignored,
+        };
     };
     let (Ok(payment), Some(amount)) = (payment.parse(), money(object, amount)) else {
         return ParsedProviderEvent::Unreadable;
@@ -116,7 +127,19 @@ pub fn read(body: &[u8]) -> ParsedProviderEvent {
         amount,
         reference: object[reference].as_str().map(str::to_owned),
         card: fingerprint(object),
+        returns: None,
     })
+}
+
+/// Reads an event about refunds or disputes that names a payment only by the id of its intent.
+fn of_reference(event: &str, object: &Value) -> ParsedProviderEvent {
+    match object["payment_intent"].as_str() {
+        Some(reference) => ParsedProviderEvent::ReturnOf {
+            event: event.to_owned(),
+            reference: reference.to_owned(),
+        },
+        None => ParsedProviderEvent::Ignored,
+    }
 }
 
 /// Reads an amount of a Stripe object, with its currency.

@@ -4,22 +4,26 @@
 
 mod api;
 pub mod event;
+mod events;
 mod refund;
+mod returns;
 
 use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use fairgate_model::money::Money;
 use fairgate_model::orders::refund::OwedRefund;
 use fairgate_model::payments::kind::ProviderKind;
 use fairgate_model::payments::limits::PaymentSumError;
+use fairgate_model::payments::returns::ProviderReturns;
 use fairgate_model::payments::stripe_sums::to_stripe;
 use fairgate_model::payments::{
     CreatedPayment, ParsedProviderEvent, Payment, PaymentState, ProviderError, ProviderPayment,
 };
 use serde_json::{Value, json};
 
-use super::PaymentProvider;
+use super::{PaymentProvider, ProviderEventPage};
 use api::{StripeApiClient, StripeFault};
 
 /// The address of Stripe's public API.
@@ -43,7 +47,7 @@ const MAKES_PER_KEY: u32 = 2;
 #[derive(Clone, PartialEq, Eq)]
 pub struct StripeSettings {
     /// The secret key, `sk_…`. A restricted key, `rk_…`, is better: it needs the rights to
-    /// write PaymentIntents, to write refunds and to read charges.
+    /// write PaymentIntents, to write refunds, and to read charges, disputes and events.
     pub secret_key: String,
     /// The secret that signs events, `whsec_…`.
     pub webhook_secret: String,
@@ -180,7 +184,13 @@ impl StripeProvider {
 }
 
 /// Returns the idempotency key: the payment, the kind of call, and the number of earlier keys.
+/// After an attempt to pay that ended at the provider, the number of the next attempt comes first,
+/// because that attempt is another intent.
 fn idempotency_key(payment: &Payment, what: &str, attempt: u32) -> String {
+    let what = match payment.attempt {
+        0 => what.to_owned(),
+        nth => format!("again_{nth}:{what}"),
+    };
     match attempt / TRIES_PER_KEY {
         0 => format!("{}:{what}", payment.id),
         round => format!("{}:{what}:{round}", payment.id),
@@ -320,6 +330,7 @@ impl PaymentProvider for StripeProvider {
                 state: PaymentState::Created,
                 amount: payment.amount,
                 refunded: 0,
+                returns: ProviderReturns::default(),
                 card: None,
             });
         }
@@ -332,15 +343,10 @@ impl PaymentProvider for StripeProvider {
             _ => "amount",
         };
         let amount = event::money(&intent, field).ok_or_else(unreadable)?;
-        let charge = &intent["latest_charge"];
         // The charge counts pending refunds as done. Only the refunds themselves show which have
         // succeeded.
-        let has_refunds =
-            event::money(charge, "amount_refunded").is_some_and(|money| money.amount > 0);
-        let refunded = match has_refunds {
-            true => self.read_refund_totals(payment).await?.succeeded,
-            false => 0,
-        };
+        let returns = self.read_returns(payment, &intent["latest_charge"]).await?;
+        let refunded = returns::sum_gone(&returns, amount.amount);
         let is_fully_refunded =
             state == PaymentState::Captured && refunded > 0 && refunded == amount.amount;
         Ok(ProviderPayment {
@@ -351,8 +357,32 @@ impl PaymentProvider for StripeProvider {
             },
             amount,
             refunded,
+            returns,
             card: event::fingerprint(&intent),
         })
+    }
+
+    async fn money_of(&self, reference: &str) -> Result<Option<Money>, ProviderError> {
+        if !is_plain_id(reference) {
+            return Ok(None);
+        }
+        let path = format!("/v1/payment_intents/{reference}?expand%5B%5D=latest_charge");
+        let intent = self.api.get(&path).await?;
+        let field = match state_of(&intent) {
+            PaymentState::Captured => "amount_received",
+            PaymentState::Authorised => "amount_capturable",
+            _ => return Ok(None),
+        };
+        let Some(taken) = event::money(&intent, field) else {
+            return Ok(None);
+        };
+        let back = event::money(&intent["latest_charge"], "amount_refunded");
+        let left = taken.amount - back.map_or(0, |back| back.amount);
+        Ok((left > 0).then(|| taken.currency.with_amount(left)))
+    }
+
+    async fn events_after(&self, after: Option<&str>) -> Result<ProviderEventPage, ProviderError> {
+        self.list_events(after).await
     }
 
     fn verify(&self, signature: Option<&str>, body: &[u8], now_s: i64) -> Option<String> {

@@ -97,7 +97,7 @@ impl StripeProvider {
     /// Returns all refunds of a payment. Stripe gives at most a hundred at a time, newest first. If
     /// the list cannot be read completely, returns an error. A refund that is missing in the list
     /// would be made a second time.
-    async fn list_refunds(&self, payment: &Payment) -> Result<Vec<Value>, StripeFault> {
+    pub(super) async fn list_refunds(&self, payment: &Payment) -> Result<Vec<Value>, StripeFault> {
         let reference = reference_of(payment)?;
         let newest = format!("/v1/refunds?payment_intent={reference}&limit=100");
         let (mut pages, mut path) = (RefundPages::default(), newest.clone());
@@ -130,9 +130,11 @@ impl StripeProvider {
             ("metadata[refund]", refund.id.as_str()),
             ("metadata[payment]", payment.id.as_str()),
         ];
+        // The sum may have been lowered since an earlier try, and a key is for one sum.
         let key = format!(
-            "{}:{}:{}",
+            "{}:{}:{}:{}",
             refund.id,
+            refund.amount,
             earlier.failed,
             attempt / TRIES_PER_KEY
         );

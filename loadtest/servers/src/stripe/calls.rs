@@ -101,7 +101,7 @@ impl FakeStripeServer {
 }
 
 /// Returns the refusal of a call that does not send the account's secret key.
-fn refusal_of_key(headers: &HeaderMap) -> Option<Response> {
+pub(super) fn refusal_of_key(headers: &HeaderMap) -> Option<Response> {
     let key = headers.get(header::AUTHORIZATION);
     let is_right = key.is_some_and(|key| *key == format!("Bearer {STRIPE_SECRET_KEY}"));
     (!is_right).then(|| error(401, "", "Invalid API Key provided"))
@@ -109,7 +109,7 @@ fn refusal_of_key(headers: &HeaderMap) -> Option<Response> {
 
 impl FakeStripeState {
     /// Decides whether the call is refused before anything is done, and returns the refusal.
-    fn refusal(&mut self) -> Option<Response> {
+    pub(super) fn refusal(&mut self) -> Option<Response> {
         if self.chaos.away {
             return Some(typed(503, "api_error", "", "away"));
         }
@@ -163,7 +163,7 @@ fn typed(status: u16, kind: &str, code: &str, message: &str) -> Response {
 }
 
 /// Returns the error for a call in which the caller made a mistake.
-fn error(status: u16, code: &str, message: &str) -> Response {
+pub(super) fn error(status: u16, code: &str, message: &str) -> Response {
     typed(status, "invalid_request_error", code, message)
 }
 
@@ -177,7 +177,7 @@ fn refused_call((status, body): StripeErrorReply) -> StripeCallResult {
 }
 
 /// Reads the fields of a form.
-fn fields(body: &Bytes) -> HashMap<String, String> {
+pub(super) fn fields(body: &Bytes) -> HashMap<String, String> {
     let text = String::from_utf8_lossy(body);
     let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
     pairs

@@ -28,6 +28,7 @@ impl FakeStripeServer {
             let object = match kind {
                 "charge.refunded" => intent.charge(id),
                 "refund.failed" => intent.last_refund(id),
+                kind if kind.starts_with("charge.dispute.") => intent.last_dispute(id),
                 _ => intent.intent_json(id, false),
             };
             let chaos = inner.chaos;
@@ -40,6 +41,7 @@ impl FakeStripeServer {
                 .map(|_| inner.dice.random_range(0..=chaos.delay_ms_max))
                 .collect();
             let body = json!({ "id": event, "type": kind, "data": { "object": object } });
+            inner.events.push(body.clone());
             (body.to_string(), delays)
         };
         for delay_ms in delays {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
+use super::dashboard::StripeDispute;
 use super::rules::{StripeErrorReply, charge, invalid};
 
 /// A payment intent.
@@ -24,6 +25,8 @@ pub struct StripeIntent {
     /// The payment that the caller stored with each refund. Stripe copies no metadata of an intent
     /// to its refunds.
     refund_payments: Vec<String>,
+    /// The disputes of the intent's charge.
+    pub(super) disputes: Vec<StripeDispute>,
     /// How often the intent was captured.
     pub captures: u32,
     /// The number of the intent. Later intents have larger numbers.
@@ -65,6 +68,7 @@ impl StripeIntent {
             refunds: Vec::new(),
             parts: Vec::new(),
             refund_payments: Vec::new(),
+            disputes: Vec::new(),
             captures: 0,
             made,
             currency,
@@ -98,8 +102,8 @@ impl StripeIntent {
     /// Makes a refund in the given state. Without an amount, refunds all that is left.
     ///
     /// # Errors
-    /// [`StripeErrorReply`], where the intent was not captured, where nothing is left to refund, or
-    /// where the amount is below 1 or larger than what is left.
+    /// [`StripeErrorReply`], where the intent was not captured or is disputed, where nothing is
+    /// left to refund, or where the amount is below 1 or larger than what is left.
     pub(super) fn refund(
         &mut self,
         state: &'static str,
@@ -111,6 +115,10 @@ impl StripeIntent {
         if self.status != "succeeded" {
             let message = "this intent has no successful charge to refund";
             return Err(invalid("payment_intent_unexpected_state", "", message));
+        }
+        if self.disputes.iter().any(|dispute| dispute.status != "won") {
+            let message = "the charge has been charged back";
+            return Err(invalid("charge_disputed", "", message));
         }
         if left == 0 {
             let message = "the charge has already been refunded";
@@ -156,17 +164,31 @@ impl StripeIntent {
         }
     }
 
-    /// Returns the record of the intent in the books. It leaves out failed refunds.
+    /// Returns the amount lost in disputes.
+    fn lost(&self) -> i64 {
+        let lost = self.disputes.iter().filter(|one| one.status == "lost");
+        lost.map(|dispute| dispute.amount).sum()
+    }
+
+    /// Returns the amount that the account has: captured, not refunded and not lost in a dispute.
+    pub(super) fn kept(&self) -> i64 {
+        self.captured() - self.refunded - self.lost()
+    }
+
+    /// Returns the record of the intent in the books. It leaves out failed refunds. Lost disputes
+    /// count as refunded.
     pub(super) fn booked(&self, id: &str) -> Value {
         let all = self.refunds.iter().zip(&self.parts);
         let succeeded = all.filter(|(state, _)| **state != "failed");
-        let refunds: Vec<Value> = succeeded
+        let mut refunds: Vec<Value> = succeeded
             .map(|(_, (amount, noted))| json!({ "refund": noted, "amount": amount }))
             .collect();
+        let lost = self.disputes.iter().filter(|one| one.status == "lost");
+        refunds.extend(lost.map(|one| json!({ "refund": "", "amount": one.amount })));
         json!({
             "kind": "intent", "intent": id, "payment": self.metadata_value("payment"), "order": self.metadata_value("order"),
             "status": self.status, "amount": self.amount, "currency": self.currency.to_ascii_uppercase(),
-            "captured": self.captured(), "refunded": self.refunded, "refunds": refunds,
+            "captured": self.captured(), "refunded": self.refunded + self.lost(), "refunds": refunds,
             "captures": self.captures,
         })
     }
@@ -175,7 +197,7 @@ impl StripeIntent {
     pub(super) fn charge(&self, id: &str) -> Value {
         json!({
             "id": format!("ch_{id}"), "payment_intent": id, "amount": self.amount, "amount_refunded": self.refunded,
-            "currency": self.currency, "metadata": self.metadata,
+            "currency": self.currency, "metadata": self.metadata, "disputed": !self.disputes.is_empty(),
             "payment_method_details": { "card": { "fingerprint": self.card } },
         })
     }
@@ -189,6 +211,12 @@ impl StripeIntent {
             "amount": amount, "currency": self.currency,
             "metadata": { "refund": noted, "payment": self.refund_payments.last() },
         })
+    }
+
+    /// Returns the last dispute as an event shows it.
+    pub(super) fn last_dispute(&self, id: &str) -> Value {
+        let last = self.disputes.last();
+        last.map_or(Value::Null, |dispute| dispute.shown(id, &self.currency))
     }
 
     /// Returns the intent as answers and events show it. If `expanded` is true, it contains the

@@ -5,8 +5,10 @@
 //! have a seed, so that a run can be repeated.
 
 mod calls;
+mod dashboard;
 mod events;
 mod intent;
+mod lists;
 mod router;
 mod rules;
 
@@ -75,6 +77,8 @@ struct FakeStripeState {
     /// The state of new refunds.
     refunds_are: &'static str,
     hooks: Vec<String>,
+    /// All events so far, oldest first, also those that were never sent.
+    events: Vec<Value>,
     keys_missing: u32,
     calls: u64,
 }
@@ -106,6 +110,7 @@ impl FakeStripeServer {
                 keys_refused: None,
                 refunds_are: "succeeded",
                 hooks: Vec::new(),
+                events: Vec::new(),
                 keys_missing: 0,
                 calls: 0,
             })),
@@ -221,8 +226,8 @@ impl FakeStripeServer {
         self.inner.lock().keys_missing
     }
 
-    /// Returns how many calls came. The calls of card forms, and calls with a wrong key, do not
-    /// count.
+    /// Returns how many calls came. The calls of card forms, calls with a wrong key, and readings
+    /// of the list of events do not count.
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.inner.lock().calls

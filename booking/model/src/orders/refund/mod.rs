@@ -23,16 +23,22 @@ pub enum RefundReason {
     TrainRetimed,
     /// The seats were exchanged for cheaper ones. The order itself loses no tickets.
     ExchangeDifference,
+    /// Somebody gave the money back in the provider's own pages.
+    AtProvider,
+    /// The buyer's bank took the money back, and a dispute about that was lost.
+    DisputeLost,
 }
 
 impl RefundReason {
     /// All reasons.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::ByBuyer,
         Self::ShowCancelled,
         Self::ShowPostponed,
         Self::TrainRetimed,
         Self::ExchangeDifference,
+        Self::AtProvider,
+        Self::DisputeLost,
     ];
 
     /// Returns the reason's code in the order's history.
@@ -44,6 +50,8 @@ impl RefundReason {
             Self::ShowPostponed => "show_postponed",
             Self::TrainRetimed => "train_retimed",
             Self::ExchangeDifference => "exchange_difference",
+            Self::AtProvider => "refunded_at_provider",
+            Self::DisputeLost => "dispute_lost",
         }
     }
 
@@ -82,6 +90,9 @@ pub struct Refund {
     pub part_of: Option<RefundId>,
     /// The fee that is kept, in minor units.
     pub fee: i64,
+    /// The sum that does not go back with this refund, because money of the order went back at the
+    /// provider before, in minor units.
+    pub covered: i64,
     /// Why the tickets were given back.
     pub reason: RefundReason,
     /// When the tickets were given back, in milliseconds since the epoch.

@@ -66,6 +66,7 @@ fn order(state: OrderState, prices: &[i64]) -> (Order, Vec<Ticket>) {
         issued_at_ms: 1,
         scanned_at_ms: None,
         voided_at_ms: None,
+        blocked_at_ms: None,
         visitor,
         room: "demo".to_owned(),
     };

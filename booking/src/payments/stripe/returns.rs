@@ -1,0 +1,136 @@
+//! Reads from Stripe what went back to a buyer: all refunds of an intent, also those that were made
+//! in the dashboard, and its disputes.
+
+use fairgate_model::payments::returns::{
+    DisputeState, ProviderReturns, ReturnOrigin, ReturnState, ReturnedSum,
+};
+use fairgate_model::payments::{Payment, ProviderError};
+use serde_json::Value;
+
+use super::event::money;
+use super::{StripeProvider, is_plain_id, reference_of};
+
+impl StripeProvider {
+    /// Returns what went back of a payment. `charge` is the charge of its intent. Stripe is asked
+    /// for the refunds and the disputes only if there are any, here or there.
+    pub(super) async fn read_returns(
+        &self,
+        payment: &Payment,
+        charge: &Value,
+    ) -> Result<ProviderReturns, ProviderError> {
+        let mut returns = ProviderReturns::default();
+        let went_back = money(charge, "amount_refunded").is_some_and(|money| money.amount > 0);
+        if went_back || payment.refunded > 0 {
+            let newest_first = self.list_refunds(payment).await?;
+            returns.sums = newest_first.iter().rev().map(refund_sum).collect();
+        }
+        if charge["disputed"].as_bool() != Some(true) && payment.dispute.is_none() {
+            return Ok(returns);
+        }
+        let reference = reference_of(payment)?;
+        let path = format!("/v1/disputes?payment_intent={reference}&limit=100");
+        let unreadable = || ProviderError::Later("Stripe's disputes cannot be read".to_owned());
+        let page = self.api.get(&path).await?;
+        let disputes = page["data"].as_array().ok_or_else(unreadable)?;
+        let mut states = Vec::new();
+        for dispute in disputes {
+            let Some(state) = dispute_state(dispute) else {
+                continue;
+            };
+            states.push(state);
+            if state == DisputeState::Lost {
+                let sum = lost_sum(dispute).ok_or_else(unreadable)?;
+                returns.sums.push(sum);
+            }
+        }
+        returns.dispute = DisputeState::of_all(states);
+        Ok(returns)
+    }
+}
+
+fn refund_sum(refund: &Value) -> ReturnedSum {
+    let asked = refund["metadata"]["refund"].as_str();
+    let asked = asked.filter(|asked| !asked.is_empty());
+    ReturnedSum {
+        id: refund["id"].as_str().unwrap_or("").to_owned(),
+        amount: money(refund, "amount").map_or(0, |money| money.amount),
+        origin: match asked {
+            Some(asked) => ReturnOrigin::Asked(asked.to_owned()),
+            None => ReturnOrigin::AtProvider,
+        },
+        state: match refund["status"].as_str() {
+            Some("succeeded") => ReturnState::Done,
+            Some("failed" | "canceled") => ReturnState::Failed,
+            _ => ReturnState::Pending,
+        },
+    }
+}
+
+/// Returns where a dispute stands. Stripe's early warnings are no disputes yet: the money stays, so
+/// the tickets stay valid (<https://docs.stripe.com/api/disputes/object>).
+fn dispute_state(dispute: &Value) -> Option<DisputeState> {
+    match dispute["status"].as_str()? {
+        "needs_response" | "under_review" => Some(DisputeState::Open),
+        "won" | "prevented" => Some(DisputeState::Won),
+        "lost" => Some(DisputeState::Lost),
+        _ => None,
+    }
+}
+
+fn lost_sum(dispute: &Value) -> Option<ReturnedSum> {
+    let id = dispute["id"].as_str().filter(|id| is_plain_id(id))?;
+    Some(ReturnedSum {
+        id: id.to_owned(),
+        amount: money(dispute, "amount")?.amount,
+        origin: ReturnOrigin::Dispute,
+        state: ReturnState::Done,
+    })
+}
+
+/// Returns how much of `captured` is gone: the finished refunds and the lost disputes.
+pub(super) fn sum_gone(returns: &ProviderReturns, captured: i64) -> i64 {
+    let done = returns.sums.iter();
+    let done = done.filter(|sum| sum.state == ReturnState::Done);
+    done.map(|sum| sum.amount).sum::<i64>().min(captured)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_refund_without_our_mark_was_made_in_the_dashboard() {
+        let refund = json!({"id": "re_1", "amount": 70, "currency": "eur", "status": "succeeded", "metadata": {}});
+        let sum = refund_sum(&refund);
+        assert_eq!((sum.amount, sum.origin), (70, ReturnOrigin::AtProvider));
+        let refund = json!({"id": "re_2", "amount": 70, "currency": "eur", "status": "pending",
+            "metadata": {"refund": "refund_x"}});
+        let sum = refund_sum(&refund);
+        assert_eq!(sum.origin, ReturnOrigin::Asked("refund_x".to_owned()));
+        assert_eq!(sum.state, ReturnState::Pending);
+    }
+
+    #[test]
+    fn early_warnings_are_no_disputes() {
+        let state = |status: &str| dispute_state(&json!({ "status": status }));
+        assert_eq!(state("warning_needs_response"), None);
+        assert_eq!(state("needs_response"), Some(DisputeState::Open));
+        assert_eq!(state("lost"), Some(DisputeState::Lost));
+    }
+
+    #[test]
+    fn no_more_is_gone_than_was_captured() {
+        let sum = |amount| ReturnedSum {
+            id: format!("re_{amount}"),
+            amount,
+            origin: ReturnOrigin::AtProvider,
+            state: ReturnState::Done,
+        };
+        let returns = ProviderReturns {
+            sums: vec![sum(60), sum(100)],
+            dispute: None,
+        };
+        assert_eq!(sum_gone(&returns, 100), 100);
+    }
+}

@@ -1,0 +1,64 @@
+//! Reads the provider's own list of events, to find events whose delivery was lost. Such an event
+//! may be about money of which the ledger knows nothing, so reading back the ledger's payments
+//! would not find it.
+
+use fairgate_model::payments::ProviderError;
+
+use super::Reconciler;
+use crate::ledger::LedgerError;
+use crate::payments::webhook::PaymentEventInbox;
+
+/// How many pages one pass reads, at most. The next pass goes on.
+const PAGES_MAX: u32 = 20;
+
+/// Why the events could not be read.
+#[derive(Debug, thiserror::Error)]
+enum MissedEventsError {
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+impl Reconciler {
+    /// Stores events that the inbox does not have yet. If the provider does not answer, the next
+    /// pass tries again.
+    pub(super) async fn read_missed_events(&self) {
+        let Some(inbox) = &self.inbox else {
+            return;
+        };
+        match self.read_pages(inbox).await {
+            Ok(0) => {}
+            Ok(found) => {
+                tracing::warn!(
+                    found,
+                    "events that the provider did not deliver were found in its list"
+                );
+                metrics::counter!("fairgate_missed_events_total").increment(found);
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the provider's list of events could not be read; trying again");
+            }
+        }
+    }
+
+    async fn read_pages(&self, inbox: &PaymentEventInbox) -> Result<u64, MissedEventsError> {
+        let name = inbox.provider.name();
+        let mut found = 0;
+        for _ in 0..PAGES_MAX {
+            let after = self.ledger.event_cursor(name).await?;
+            let page = inbox.provider.events_after(after.as_deref()).await?;
+            let Some((newest, _)) = page.events.last().cloned() else {
+                break;
+            };
+            for (event, body) in page.events {
+                found += u64::from(inbox.take_listed(event, body).await?);
+            }
+            self.ledger.move_event_cursor(name, newest).await?;
+            if !page.has_more {
+                break;
+            }
+        }
+        Ok(found)
+    }
+}

@@ -18,6 +18,7 @@ use fairgate_model::orders::exchange::carried::CarriedMoney;
 use fairgate_model::orders::exchange::{parts, total_price};
 use fairgate_model::orders::refund::Refund;
 use fairgate_model::orders::{Order, OrderItem};
+use fairgate_model::payments::returns::DisputeState;
 use fairgate_model::payments::{Payment, PaymentState};
 use fairgate_model::plans::seatmap::SeatMap;
 use fairgate_model::runs::stored::run_of;
@@ -84,6 +85,8 @@ pub enum DumpRecord {
         void_ms: Option<i64>,
         /// When the ticket was scanned at the door. Null before that.
         scanned_ms: Option<i64>,
+        /// Since when the ticket is blocked, because its payment is disputed. Null if it is not.
+        blocked_ms: Option<i64>,
     },
     /// A refund to the buyer, for tickets that were given back or for an exchange to cheaper seats.
     Refund {
@@ -102,7 +105,7 @@ pub enum DumpRecord {
         /// The fee that is not refunded, in minor units.
         fee: i64,
         /// The reason: `refund_by_buyer`, `show_cancelled`, `show_postponed`, `train_retimed`,
-        /// `exchange_difference`.
+        /// `exchange_difference`, `refunded_at_provider`, `dispute_lost`.
         reason: String,
         /// When the refund was decided.
         at_ms: i64,
@@ -111,6 +114,11 @@ pub enum DumpRecord {
         /// The refund of a later order, if this refund is a part of that refund. This happens if
         /// the later order got its seats from this order by an exchange.
         part_of: Option<String>,
+        /// The sum that does not go back with this refund, because money of the order went back at
+        /// the provider before, in minor units.
+        covered: i64,
+        /// Whether the money went back at the provider without a call of ours.
+        at_provider: bool,
     },
     /// An exchange of one order's seats for those of a new order.
     Exchange {
@@ -138,6 +146,19 @@ pub enum DumpRecord {
         at_ms: i64,
         /// When the seats were exchanged. Null if they were not exchanged, or not yet.
         done_ms: Option<i64>,
+    },
+    /// Money that somebody has to look at, or has settled.
+    MoneyFinding {
+        /// The provider's id of the refund, of the dispute or of the payment.
+        finding: String,
+        /// `refunded_in_part` or `unknown_money`.
+        what: String,
+        /// The order whose seats the money pays for. Null if there is none.
+        order: Option<String>,
+        /// The sum, in minor units.
+        amount: i64,
+        /// When it was settled. Null before that.
+        settled_ms: Option<i64>,
     },
     /// A party on a waitlist.
     Waiter(WaiterRecord),
@@ -306,6 +327,8 @@ pub struct PaymentRecord {
     pub captured: i64,
     /// The amount refunded to the buyer, in minor units.
     pub refunded: i64,
+    /// Where the disputes of the payment stand: `open`, `won` or `lost`. Null without a dispute.
+    pub dispute: Option<&'static str>,
     /// When it last changed.
     pub updated_ms: i64,
     /// The state in the sandbox's own records. Null if the buyer never went to the sandbox, or if
@@ -469,6 +492,8 @@ impl DumpRecord {
             at_ms: refund.made_at_ms,
             done_ms: refund.done_at_ms,
             part_of: refund.part_of.as_ref().map(ToString::to_string),
+            covered: refund.covered,
+            at_provider: refund.at_provider,
         }
     }
 
@@ -533,6 +558,7 @@ impl PaymentRecord {
                 _ => 0,
             },
             refunded: payment.refunded,
+            dispute: payment.dispute.map(DisputeState::as_str),
             updated_ms,
             provider_state: provider.state,
             provider_refunds: refunds.transpose().map_err(unreadable)?,

@@ -218,7 +218,8 @@ pub(super) fn scan_outcome(
 /// One row of `refunds`: id, items, amount, fee, reason, and the times when it was made, done and
 /// failed. The ninth value is the refund that this refund is a part of. Then come three figures of
 /// the refund's parts: their amount, how many are not done, and how many of these have failed so
-/// far. The last value is the sum that was covered by money that went back at the provider.
+/// far. Then comes the sum that was covered by money that went back at the provider. The last value
+/// counts the sums that went back there for this refund.
 pub(super) type RefundRow = (
     String,
     String,
@@ -233,13 +234,15 @@ pub(super) type RefundRow = (
     i64,
     i64,
     i64,
+    i64,
 );
 
 /// The columns of [`RefundRow`], read from a row `r` of `refunds`.
 pub(super) const REFUND_COLUMNS: &str = "r.refund, r.items, r.amount, r.fee, r.reason, r.made_at, r.done_at, r.failed_at, r.part_of, \
      (SELECT CAST(COALESCE(SUM(x.amount), 0) AS BIGINT) FROM refunds x WHERE x.part_of = r.refund), \
      (SELECT COUNT(*) FROM refunds x WHERE x.part_of = r.refund AND x.done_at IS NULL), \
-     (SELECT COUNT(*) FROM refunds x WHERE x.part_of = r.refund AND x.done_at IS NULL AND x.failed_at IS NOT NULL), r.covered";
+     (SELECT COUNT(*) FROM refunds x WHERE x.part_of = r.refund AND x.done_at IS NULL AND x.failed_at IS NOT NULL), r.covered, \
+     (SELECT COUNT(*) FROM provider_returns x WHERE x.refund = r.refund AND x.came_back_at IS NULL)";
 
 /// Reads a refund from its stored form.
 pub(super) fn read_refund(row: RefundRow) -> Result<Refund> {
@@ -257,6 +260,7 @@ pub(super) fn read_refund(row: RefundRow) -> Result<Refund> {
         open,
         failed,
         covered,
+        at_provider,
     ) = row;
     let own_open = done_at_ms.is_none();
     Ok(Refund {
@@ -267,6 +271,7 @@ pub(super) fn read_refund(row: RefundRow) -> Result<Refund> {
         part_of: part_of.as_deref().map(parsed).transpose()?,
         fee,
         covered,
+        at_provider: at_provider > 0,
         reason: RefundReason::parse(&reason).ok_or_else(|| corrupt(&reason))?,
         made_at_ms,
         done_at_ms,

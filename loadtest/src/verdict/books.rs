@@ -113,7 +113,7 @@ impl ProviderBooks {
         let finished = dump
             .refunds
             .iter()
-            .filter(|refund| refund.done_ms.is_some());
+            .filter(|refund| refund.done_ms.is_some() && !refund.at_provider);
         for refund in finished {
             done_refunds.insert(&refund.refund, (&refund.order, refund.amount));
         }
@@ -196,7 +196,10 @@ fn compare_payment(
     let refunded_by_rule = dump
         .order(&payment.order)
         .is_some_and(|order| matches!(order.state.as_str(), "refunded" | "exchanged"));
-    let owed = sold.map_or(0, |order| order.amount);
+    let unasked = dump.refunds.iter();
+    let unasked = unasked.filter(|refund| refund.order == payment.order && refund.at_provider);
+    let unasked: i64 = unasked.map(|refund| refund.amount).sum();
+    let owed = sold.map_or(0, |order| order.amount) - unasked;
     if exact && !refunded_by_rule && captured - refunded != owed {
         wrong(findings, || {
             format!(

@@ -25,6 +25,7 @@ mod prices;
 mod refunds;
 mod releases;
 mod report;
+mod returned;
 mod rules;
 mod scans;
 mod seats;
@@ -219,6 +220,7 @@ fn judge(
     }
     let prices = prices::judge(&timeline, &mut findings);
     refunds::judge(&timeline, &mut findings);
+    let returned = returned::judge(&timeline, &mut findings);
     let chains = chains::judge(&timeline, &mut findings);
     let scans = scans::judge(&timeline, &mut findings);
     let cards = cards::judge(&timeline, &mut findings);
@@ -253,6 +255,7 @@ fn judge(
     let of_some_runs = [
         ("calls of called visitors refused", entries.refused),
         ("refunds", dump.refunds.len() as u64),
+        ("refunds and disputes at the provider", returned),
         ("exchanges", chains),
         ("scans that admitted", scans),
         ("cards checked against a limit", cards),

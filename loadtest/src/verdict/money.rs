@@ -75,7 +75,7 @@ fn fair_refunds<'a>(
     for refund in &timeline.dump.refunds {
         // A refund that is part of another is checked with that refund, and a difference is checked
         // with its exchange.
-        let alone = refund.part_of.is_none() && refund.reason != DIFFERENCE;
+        let alone = refund.part_of.is_none() && refund.reason != DIFFERENCE && !refund.is_unasked();
         let amount = refund.amount + parts.get(refund.refund.as_str()).unwrap_or(&0);
         // An amount that an exchange waived is not refunded. `prices` checks how much was waived.
         let from_exchange = timeline
@@ -189,6 +189,12 @@ fn captured(effects: &[&DumpedEffect]) -> Option<f64> {
         .and_then(|effect| effect.done_ms)
 }
 
+/// Returns the sum of the finished refunds.
+fn gone(refunds: &[&DumpedRefund]) -> i64 {
+    let finished = refunds.iter().filter(|refund| refund.done_ms.is_some());
+    finished.map(|refund| refund.amount).sum()
+}
+
 /// Returns how much money was kept for an order, and how much should have been.
 fn taken_and_owed(
     order: &DumpedOrder,
@@ -201,17 +207,14 @@ fn taken_and_owed(
         .map(|payment| payment.captured - payment.refunded)
         .sum();
     let owes = match order.state.as_str() {
-        "ticketed" => order.amount,
+        "ticketed" => order.amount - gone(refunds),
         // A capture may still be under way. Another invariant checks that none is under way at the
         // end.
         "confirmed" if captured(effects).is_some() || net != 0 => order.amount,
         // The money was released before its capture.
         "refunded" if payments.iter().all(|payment| payment.captured == 0) => 0,
         // Another invariant checks that all refunds are done.
-        "refunded" | "partly_refunded" | "exchanged" => {
-            let finished = refunds.iter().filter(|refund| refund.done_ms.is_some());
-            order.amount - finished.map(|refund| refund.amount).sum::<i64>()
-        }
+        "refunded" | "partly_refunded" | "exchanged" => order.amount - gone(refunds),
         _ => 0,
     };
     (net, owes)

@@ -299,8 +299,9 @@ fn check_charged_least(
 /// order still records, and the part that was subtracted from its refunds.
 fn let_go(timeline: &RunTimeline<'_>, order: &DumpedOrder) -> i64 {
     let order_refunds = timeline.dump.refunds.iter();
-    let order_refunds =
-        order_refunds.filter(|refund| refund.order == order.order && refund.reason != DIFFERENCE);
+    let order_refunds = order_refunds.filter(|refund| {
+        refund.order == order.order && refund.reason != DIFFERENCE && !refund.is_unasked()
+    });
     let subtracted: i64 = order_refunds
         .filter(|refund| refund.part_of.is_none())
         .map(|refund| uncharged(timeline, refund))
@@ -308,12 +309,13 @@ fn let_go(timeline: &RunTimeline<'_>, order: &DumpedOrder) -> i64 {
     order.let_go + subtracted
 }
 
-/// Returns how much less a refund paid because a part of the price was never charged.
+/// Returns how much less a refund paid because a part of the price was never charged. What money
+/// that went back at the provider has covered does not count.
 pub fn uncharged(timeline: &RunTimeline<'_>, refund: &DumpedRefund) -> i64 {
     let parts = timeline.dump.refunds.iter();
     let parts = parts.filter(|part| part.part_of.as_ref() == Some(&refund.refund));
     let parts_sum: i64 = parts.map(|part| part.amount).sum();
-    refund.paid - refund.fee - refund.amount - parts_sum
+    refund.paid - refund.fee - refund.amount - refund.covered - parts_sum
 }
 
 /// Checks the price and the fee of a refund. Of the order's rules and the rules in force, the rule

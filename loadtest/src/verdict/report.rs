@@ -42,6 +42,7 @@ invariants! {
     Books "provider_books" "All money that the provider captured belongs to confirmed orders or was refunded, and the ledger has the same captures and refunds.",
     Prices "prices" "Every total, price difference, refund and fee follows the terms of its order, or the terms in force at that time if these are better for the buyer.",
     Refunds "refunds" "A ticket is refunded only if its buyer asked for it or its show was cancelled or postponed. No call makes two refunds. All unused tickets of a cancelled show are refunded.",
+    Returned "returned_money" "No ticket is valid whose whole money went back at the provider or was lost in a dispute. Tickets of a disputed payment are blocked. If a part went back, the order is listed until somebody settles it.",
     Exchanges "exchanges" "Tickets are exchanged only if their buyer asked, and only for the seats that were asked for. The new order has tickets if and only if the exchange was done.",
     Chains "exchange_chains" "An order is exchanged for at most one other order, and its seats are credited at the price that they had.",
     Scans "scans" "A ticket admits once, and no ticket both admits and is refunded or exchanged.",

@@ -54,7 +54,14 @@ pub fn judge(timeline: &RunTimeline<'_>, findings: &mut Findings) -> u64 {
                 )
             });
         }
-        if let (Some(scanned_ms), Some(void_ms)) = (ticket.scanned_ms, ticket.void_ms) {
+        // Money that goes back at the provider also ends tickets that were used.
+        let order = timeline.dump.order(&ticket.order);
+        let ended_there = order.is_some_and(|order| {
+            order.had_reason("refunded_at_provider") || order.had_reason("dispute_lost")
+        });
+        if let (Some(scanned_ms), Some(void_ms)) = (ticket.scanned_ms, ticket.void_ms)
+            && !ended_there
+        {
             wrong(findings, || {
                 format!(
                     "{} admitted at {scanned_ms:.0}, and was refunded or exchanged at {void_ms:.0}",

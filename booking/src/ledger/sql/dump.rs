@@ -46,6 +46,7 @@ pub async fn read_records(
     dump_tickets(tx, sink).await?;
     dump_waiters(tx, sink).await?;
     dump_effects(tx, sink).await?;
+    dump_findings(tx, sink).await?;
     sink(&pending_record(tx).await?)
 }
 
@@ -216,11 +217,11 @@ async fn dump_payments(tx: &SqlTransaction, sink: &mut RecordSink<'_>) -> Result
 async fn dump_tickets(tx: &SqlTransaction, sink: &mut RecordSink<'_>) -> Result<()> {
     let sql = match tx.dialect() {
         SqlDialect::Sqlite => {
-            "SELECT ticket, order_id, show, label, legs, issued_at, voided_at, scanned_at \
+            "SELECT ticket, order_id, show, label, legs, issued_at, voided_at, scanned_at, blocked_at \
              FROM tickets ORDER BY rowid"
         }
         SqlDialect::Postgres => {
-            "SELECT ticket, order_id, show, label, legs, issued_at, voided_at, scanned_at \
+            "SELECT ticket, order_id, show, label, legs, issued_at, voided_at, scanned_at, blocked_at \
              FROM tickets ORDER BY position"
         }
     };
@@ -234,6 +235,7 @@ async fn dump_tickets(tx: &SqlTransaction, sink: &mut RecordSink<'_>) -> Result<
             issued_ms: row.get(5)?,
             void_ms: row.get(6)?,
             scanned_ms: row.get(7)?,
+            blocked_ms: row.get(8)?,
         })
     })
     .await
@@ -256,6 +258,21 @@ async fn dump_effects(tx: &SqlTransaction, sink: &mut RecordSink<'_>) -> Result<
             what: row.get(1)?,
             due_ms: row.get(2)?,
             done_ms: row.get(3)?,
+        })
+    })
+    .await
+}
+
+async fn dump_findings(tx: &SqlTransaction, sink: &mut RecordSink<'_>) -> Result<()> {
+    let sql = "SELECT finding, kind, order_id, amount, settled_at FROM money_findings \
+         ORDER BY first_seen, finding COLLATE \"C\"";
+    tx.query_each(sql, &[], |row| {
+        sink(&DumpRecord::MoneyFinding {
+            finding: row.get(0)?,
+            what: row.get(1)?,
+            order: row.get(2)?,
+            amount: row.get(3)?,
+            settled_ms: row.get(4)?,
         })
     })
     .await

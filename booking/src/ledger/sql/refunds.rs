@@ -173,6 +173,7 @@ pub(super) async fn of_order(tx: &SqlTransaction, order: &OrderId) -> Result<Vec
             row.get(10)?,
             row.get(11)?,
             row.get(12)?,
+            row.get(13)?,
         ))
     };
     found.iter().map(read).collect()

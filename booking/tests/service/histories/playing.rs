@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use fairgate_model::ids::{HoldId, OrderId, PaymentId, ShowId};
+use fairgate_pass::Holder;
 use fairgate_servers::FakeStripeServer;
 use fairgate_servers::actors::{TestCall, get, post, text, until};
 use rand::rngs::StdRng;
@@ -207,12 +209,20 @@ impl History {
         }
     }
 
+    /// Returns the id of a payment that the ledger never had.
+    fn payment_of_nobody(&self) -> PaymentId {
+        let show: ShowId = SHOWS[0].parse().expect("a slug");
+        let key = format!("nobody-{}-{}", self.seed, self.played.acts.len());
+        let hold = HoldId::of_key(&show, Holder([7; 32]), &key);
+        PaymentId::of_order(&OrderId::of_hold(&hold))
+    }
+
     fn unknown_money(&mut self, order: &Value) {
         let amount = self.dice.random_range(100..9_000);
         let own = text(&order["payment"], "payment");
         let payment = match self.dice.random_range(0..2) {
             0 => own,
-            _ => format!("payment_of_nobody_{}", self.seed),
+            _ => self.payment_of_nobody().to_string(),
         };
         let order = text(order, "order");
         let id = self.stripe.capture_unknown(&payment, &order, amount);

@@ -40,6 +40,8 @@ pub struct DumpedLedger {
     pub effects: Vec<DumpedEffect>,
     /// The refunds, in the order of the file.
     pub refunds: Vec<DumpedRefund>,
+    /// Money that somebody has to look at, or has settled.
+    pub money_findings: Vec<DumpedMoneyFinding>,
     /// The parties on the waitlists.
     pub waiters: Vec<DumpedWaiter>,
     /// The work that was not finished.
@@ -74,6 +76,20 @@ pub struct DumpedPayment {
     /// The cards that paid for this order, or for an order that was exchanged for this order. Each
     /// is a hash of the card's fingerprint at the provider.
     pub cards: Vec<String>,
+    /// Where the disputes of the payment stand: `open`, `won` or `lost`.
+    #[serde(default)]
+    pub dispute: Option<String>,
+}
+
+/// Money that somebody has to look at, or has settled.
+#[derive(Debug, Deserialize)]
+pub struct DumpedMoneyFinding {
+    /// `refunded_in_part` or `unknown_money`.
+    pub what: String,
+    /// The order whose seats the money pays for.
+    pub order: Option<String>,
+    /// When it was settled.
+    pub settled_ms: Option<f64>,
 }
 
 /// A refund in the sandbox's own records.
@@ -98,6 +114,9 @@ pub struct DumpedTicket {
     /// When somebody entered with the ticket.
     #[serde(default)]
     pub scanned_ms: Option<f64>,
+    /// Since when it is blocked, because its payment is disputed.
+    #[serde(default)]
+    pub blocked_ms: Option<f64>,
 }
 
 /// A refund of tickets of an order, or of the difference of an exchange.
@@ -118,6 +137,23 @@ pub struct DumpedRefund {
     pub reason: String,
     pub at_ms: f64,
     pub done_ms: Option<f64>,
+    /// The part that is not refunded, because money went back at the provider before.
+    #[serde(default)]
+    pub covered: i64,
+    /// Whether the money went back at the provider without a call of booking.
+    #[serde(default)]
+    pub at_provider: bool,
+}
+
+impl DumpedRefund {
+    /// Returns whether the refund stands for money that went back at the provider, and not for a
+    /// refund by the show's rules.
+    pub fn is_unasked(&self) -> bool {
+        matches!(
+            self.reason.as_str(),
+            "refunded_at_provider" | "dispute_lost"
+        )
+    }
 }
 
 /// An exchange of one order's seats for the seats of another order.
@@ -282,6 +318,7 @@ impl DumpedLedger {
             "exchange" => self.take_exchange(line)?,
             "effect" => self.effects.push(serde_json::from_str(line)?),
             "refund" => self.take_refund(line)?,
+            "money_finding" => self.money_findings.push(serde_json::from_str(line)?),
             other => bail!("no record is of kind {other:?}"),
         }
         Ok(())
@@ -340,6 +377,11 @@ impl DumpedLedger {
             .retain(|effect| orders.contains_key(&effect.order));
         self.refunds
             .retain(|refund| orders.contains_key(&refund.order));
+        self.money_findings.retain(|one| {
+            one.order
+                .as_ref()
+                .is_none_or(|order| orders.contains_key(order))
+        });
     }
 
     /// Returns an order by its id.

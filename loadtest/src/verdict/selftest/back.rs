@@ -72,7 +72,7 @@ fn whole(run: &mut SelfTestRun, order: &str) {
     }
 }
 
-fn step(run: &mut SelfTestRun, order: &str, s: f64, state: &str, reason: &str) {
+pub fn step(run: &mut SelfTestRun, order: &str, s: f64, state: &str, reason: &str) {
     let order = run.row("order", "order", order);
     order["state"] = json!(state);
     let step = json!({ "at_ms": at(s), "state": state, "reason": reason });

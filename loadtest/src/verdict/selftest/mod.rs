@@ -7,6 +7,7 @@ mod clean;
 mod entering;
 mod plants;
 mod priced;
+mod returned;
 mod swap;
 mod train;
 
@@ -21,7 +22,12 @@ use crate::output::print_line;
 
 /// Returns all planted changes.
 fn plants() -> impl Iterator<Item = &'static PlantedChange> {
-    let lists = [plants::PLANTS, priced::PLANTS, entering::PLANTS];
+    let lists = [
+        plants::PLANTS,
+        priced::PLANTS,
+        entering::PLANTS,
+        returned::PLANTS,
+    ];
     lists.into_iter().flatten()
 }
 

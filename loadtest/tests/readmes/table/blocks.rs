@@ -241,6 +241,10 @@ pub const ROWS: &[CommandRow] = &[
     ),
     plain(r#"curl -H "$key" $shows/premiere/refunds"#, &["refund"]),
     plain(
+        r#"curl -H "$key" http://127.0.0.1:8080/v1/promoter/attention"#,
+        &["[]"],
+    ),
+    plain(
         r#"curl -X POST -H "Authorization: Bearer $ORDER_KEY" -H "$json" -d '{"show":"night-2","best":{"quantity":2}}' http://127.0.0.1:8080/v1/orders/$ORDER/exchange"#,
         &["\"order\":", "night-2"],
     ),

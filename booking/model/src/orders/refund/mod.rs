@@ -93,6 +93,8 @@ pub struct Refund {
     /// The sum that does not go back with this refund, because money of the order went back at the
     /// provider before, in minor units.
     pub covered: i64,
+    /// Whether the money went back at the provider without a call of ours.
+    pub at_provider: bool,
     /// Why the tickets were given back.
     pub reason: RefundReason,
     /// When the tickets were given back, in milliseconds since the epoch.

@@ -38,7 +38,12 @@ fn voided(order: &Value) -> bool {
 /// Pays for Ana's order too late, while Ben has its seats in his basket, so that other seats are
 /// offered. Returns the app, the order as it was made, and the order with its offer.
 async fn offered() -> (App, Value, Value) {
-    let (app, ana, _) = opened().await;
+    offered_with(json!({})).await
+}
+
+/// Does the same as [`offered`], with changes to the show's document.
+async fn offered_with(changes: Value) -> (App, Value, Value) {
+    let (app, ana, _) = opened_with(changes).await;
     let order = expired(&app, &ana, &["A-1", "A-2"]).await;
     let ben = app.visitor(2);
     app.hold(&ben, &["A-1", "A-2"]).await;
@@ -153,6 +158,31 @@ async fn without_an_answer_the_payment_is_voided_after_a_quarter_of_an_hour() {
     consent(&app, &order, true)
         .await
         .problem(409, "no_consent_awaited");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_offer_of_other_seats_ends_when_its_show_begins() {
+    let (app, order, waiting) = offered_with(json!({"starts_at": "2027-01-10T09:15:00Z"})).await;
+    assert_eq!(waiting["offer"]["consent_until"], "2027-01-10T09:15:00Z");
+    app.clock.advance_ms(10 * 60_000);
+    let over = app.order_in(&order, "expired").await;
+    assert_eq!(over["reason"], "consent_deadline");
+    app.order_once(&order, voided).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_accepts_other_seats_of_a_show_that_was_brought_forward_and_has_begun() {
+    let (app, order, _) = offered().await;
+    let earlier = json!({"starts_at": "2027-01-10T09:10:00Z"});
+    let postpone = post("/v1/promoter/shows/night-1/postpone", &earlier).by(&PROMOTER);
+    app.ask(postpone).await.is(200);
+    app.clock.advance_ms(6 * 60_000);
+    let over = consent(&app, &order, true).await.is(200);
+    assert_eq!(
+        (&over["state"], &over["reason"]),
+        (&json!("cancelled"), &json!("late_show_begun"))
+    );
+    app.order_once(&order, voided).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

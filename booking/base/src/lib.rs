@@ -8,3 +8,4 @@ pub mod http;
 pub mod prepared;
 pub mod process;
 pub mod retry;
+pub mod secret;

@@ -1,6 +1,7 @@
 //! The database of one installation, whether it is a SQLite file or a PostgreSQL server.
 
 mod own;
+mod sealed;
 
 use std::sync::Arc;
 

@@ -9,6 +9,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::of_postgres(LIFE_TABLE),
     // When a lease was taken or renewed. If that lies in the future, the clock was ahead.
     Migration::of_both("ALTER TABLE leases ADD COLUMN taken_at BIGINT NOT NULL DEFAULT 0"),
+    Migration::of_both(SECRET_TABLE),
 ];
 
 /// The kind of the lock that a writing transaction of a process with leases shares, and that a
@@ -41,6 +42,14 @@ CREATE TABLE leases (
     until BIGINT NOT NULL
 );
 ";
+
+/// A table with one row once a process has sealed something: a value that only the installation's
+/// secret opens, and whether plain values of an earlier version may be left in the file.
+const SECRET_TABLE: &str = "CREATE TABLE installation_secret (
+    one BIGINT PRIMARY KEY CHECK (one = 1),
+    check_value TEXT NOT NULL,
+    has_plain_remains BOOLEAN NOT NULL DEFAULT FALSE
+);";
 
 /// A table with one random value, which identifies one life of the server. A life ends with a
 /// crash of the server or the promotion of a replica. Both empty this table, because it is

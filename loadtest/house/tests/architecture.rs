@@ -140,7 +140,7 @@ const PACKAGE_HOMES: &[PackageHome] = &[
     },
     PackageHome {
         package: "aws_lc_rs",
-        homes: &["gateway/pass/"],
+        homes: &["booking/base/src/secret/", "gateway/pass/"],
     },
     PackageHome {
         package: "altcha",

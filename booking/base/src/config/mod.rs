@@ -5,6 +5,7 @@ mod drain;
 mod internal;
 mod keys;
 mod ops;
+mod secret;
 mod sources;
 mod stores;
 mod variables;
@@ -13,6 +14,7 @@ pub use drain::DrainSettings;
 pub use internal::InternalSettings;
 pub use keys::RoleKeySettings;
 pub use ops::OpsSettings;
+pub use secret::{SECRET_CHARS_MIN, SecretSettings};
 pub use sources::{BadConfig, SecretSetting, SettingReader, SettingSources};
 pub use stores::StoreSettings;
 

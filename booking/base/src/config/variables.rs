@@ -51,6 +51,7 @@ const VARIABLES: &[&str] = &[
     "ROLL",
     "SEARCHES_BURST",
     "SEARCHES_PER_S",
+    "SECRET",
     "SEEDS",
     "SERVERS_ORPHANS",
     "SOCKETS",

@@ -28,6 +28,8 @@ pub(crate) type SqliteWriteJob =
 pub(crate) enum WriterCommand {
     /// Run this transaction.
     Write(SqliteWriteJob),
+    /// Write the file anew without its free pages, empty its log, and report the outcome.
+    Rewrite(oneshot::Sender<Result<(), LedgerError>>),
     /// Fold the log into the file, close it, report the outcome, and end the thread.
     Close(oneshot::Sender<Result<(), LedgerError>>),
 }
@@ -139,21 +141,26 @@ pub(crate) fn run(
 ) {
     let mut timer = CheckpointTimer::default();
     loop {
-        let closing = match timer.next_command(inbox) {
-            Ok(WriterCommand::Write(first)) => {
-                let closing = commit_group(&connection, first, inbox, health);
-                let changed_rows = connection.with_connection(rusqlite::Connection::total_changes);
-                timer.note_group(changed_rows, Instant::now());
-                closing
-            }
-            Ok(WriterCommand::Close(closed)) => Some(closed),
+        let mut command = match timer.next_command(inbox) {
+            Ok(command) => Some(command),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => return,
         };
-        if let Some(closed) = closing {
-            // The caller may have stopped waiting. The file is still closed.
-            let _ = closed.send(checkpoint_and_close(connection));
-            return;
+        if let Some(WriterCommand::Write(first)) = command {
+            command = commit_group(&connection, first, inbox, health);
+            let changed_rows = connection.with_connection(rusqlite::Connection::total_changes);
+            timer.note_group(changed_rows, Instant::now());
+        }
+        // The caller of these commands may have stopped waiting. They are carried out all the same.
+        match command {
+            Some(WriterCommand::Close(closed)) => {
+                let _ = closed.send(checkpoint_and_close(connection));
+                return;
+            }
+            Some(WriterCommand::Rewrite(rewritten)) => {
+                let _ = rewritten.send(rewrite(&connection));
+            }
+            Some(WriterCommand::Write(_)) | None => {}
         }
         if timer.take_due(Instant::now())
             && let Err(error) = connection.batch("PRAGMA wal_checkpoint(PASSIVE)")
@@ -163,20 +170,33 @@ pub(crate) fn run(
     }
 }
 
-/// Folds the log into the file and closes the file. It can then be copied without a log.
-fn checkpoint_and_close(connection: Arc<SqliteConnection>) -> Result<(), LedgerError> {
-    let connection = connection
-        .into_connection()
-        .ok_or_else(|| LedgerError::Unavailable("the file is still being used".to_owned()))?;
-    let busy: bool =
-        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
-    connection.close().map_err(|(_, error)| error)?;
+/// Writes the file anew, so that it has no free pages, and empties the log. Nothing that was
+/// deleted or replaced before is then left in either.
+fn rewrite(connection: &SqliteConnection) -> Result<(), LedgerError> {
+    connection.batch("VACUUM")?;
+    empty_log(connection)
+}
+
+fn empty_log(connection: &SqliteConnection) -> Result<(), LedgerError> {
+    let busy: bool = connection.with_connection(|connection| {
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
+    })?;
     if busy {
         return Err(LedgerError::Unavailable(
             "another process is reading the ledger's file, so its log was not folded in".to_owned(),
         ));
     }
     Ok(())
+}
+
+/// Folds the log into the file and closes the file. It can then be copied without a log.
+fn checkpoint_and_close(connection: Arc<SqliteConnection>) -> Result<(), LedgerError> {
+    let emptied = empty_log(&connection);
+    let connection = connection
+        .into_connection()
+        .ok_or_else(|| LedgerError::Unavailable("the file is still being used".to_owned()))?;
+    connection.close().map_err(|(_, error)| error)?;
+    emptied
 }
 
 /// Commits the open transaction. If the commit fails, rolls it back.
@@ -188,16 +208,16 @@ fn commit(connection: &SqliteConnection) -> Result<(), LedgerError> {
     committed
 }
 
-/// Runs the first write and all queued writes, and commits them together. Stops at a command to
-/// close and returns it, so that nothing is written after this command.
+/// Runs the first write and all queued writes, and commits them together. Stops at any other
+/// command and returns it, so that nothing is written after this command.
 fn commit_group(
     connection: &Arc<SqliteConnection>,
     first: SqliteWriteJob,
     inbox: &Receiver<WriterCommand>,
     health: &SqliteFileHealth,
-) -> Option<oneshot::Sender<Result<(), LedgerError>>> {
+) -> Option<WriterCommand> {
     let mut callbacks = Vec::new();
-    let mut closing = None;
+    let mut other_command = None;
     let outcome = match connection.batch("BEGIN IMMEDIATE") {
         Ok(()) => {
             callbacks.push(first(Some(connection)));
@@ -205,8 +225,8 @@ fn commit_group(
             while callbacks.len() < GROUP_MAX && connection.has_transaction() {
                 match inbox.try_recv() {
                     Ok(WriterCommand::Write(next)) => callbacks.push(next(Some(connection))),
-                    Ok(WriterCommand::Close(closed)) => {
-                        closing = Some(closed);
+                    Ok(other) => {
+                        other_command = Some(other);
                         break;
                     }
                     Err(_) => break,
@@ -235,5 +255,5 @@ fn commit_group(
     for settle in callbacks {
         settle(failure.as_deref());
     }
-    closing
+    other_command
 }

@@ -139,6 +139,21 @@ impl SqliteDatabase {
             .map_err(|error| LedgerError::Unavailable(error.to_string()))?
     }
 
+    /// Writes the file anew without its free pages, and empties its log, so that nothing that was
+    /// deleted or replaced before is left in them. Takes as long as a copy of the file.
+    ///
+    /// # Errors
+    /// Returns an error where the disk has no room for a copy, or where somebody is reading the
+    /// file. The file then has all its data, and perhaps some that was deleted.
+    pub(crate) async fn rewrite(&self) -> Result<(), LedgerError> {
+        let (answer, rewritten) = oneshot::channel();
+        let stopped = || LedgerError::Unavailable("the writer has stopped".to_owned());
+        self.jobs
+            .send(WriterCommand::Rewrite(answer))
+            .map_err(|_| stopped())?;
+        rewritten.await.map_err(|_| stopped())?
+    }
+
     /// Writes what is queued, folds the log into the file, and closes the file. From then on the
     /// file is complete without its log, and every further call is refused.
     ///

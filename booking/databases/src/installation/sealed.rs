@@ -1,0 +1,114 @@
+//! What the database stores for the installation's secret: the value by which a wrong secret is
+//! noticed, and whether plain values of an earlier version may still be in the file's free pages.
+
+use super::Installation;
+use crate::{LedgerError, SqlTransaction};
+
+impl Installation {
+    /// Returns the sealed check value. Returns `None` if no process has stored one yet. Then the
+    /// database has no sealed values.
+    ///
+    /// # Errors
+    /// Returns an error where the database does not answer.
+    pub async fn secret_check(&self) -> Result<Option<String>, LedgerError> {
+        self.read((), |tx, ()| Box::pin(read_check(tx))).await
+    }
+
+    /// Stores the sealed check value, unless there is one, and returns the stored one.
+    ///
+    /// # Errors
+    /// Returns an error where the database did not take the write.
+    pub async fn put_secret_check(&self, fresh: String) -> Result<String, LedgerError> {
+        self.write(fresh, |tx, fresh| {
+            Box::pin(async move {
+                let sql = "INSERT INTO installation_secret (one, check_value) VALUES (1, $1) \
+                     ON CONFLICT (one) DO NOTHING";
+                tx.execute(sql, &[fresh]).await?;
+                let stored = read_check(tx).await?;
+                stored.ok_or_else(|| LedgerError::Corrupt("the secret's check is gone".to_owned()))
+            })
+        })
+        .await
+    }
+
+    /// Returns the value that is stored under `name`, if there is one.
+    ///
+    /// # Errors
+    /// Returns an error where the database does not answer.
+    pub async fn stored_value(&self, name: &'static str) -> Result<Option<Vec<u8>>, LedgerError> {
+        self.read((), move |tx, ()| {
+            Box::pin(async move {
+                let sql = "SELECT value FROM installation WHERE name = $1";
+                let row = tx.first(sql, &[&name]).await?;
+                row.map(|row| row.get(0)).transpose()
+            })
+        })
+        .await
+    }
+
+    /// Replaces the value under `name` if it still is `from`. Returns whether it was.
+    ///
+    /// # Errors
+    /// Returns an error where the database did not take the write.
+    pub async fn replace_value(
+        &self,
+        name: &'static str,
+        from: Vec<u8>,
+        to: Vec<u8>,
+    ) -> Result<bool, LedgerError> {
+        self.write((from, to), move |tx, (from, to)| {
+            Box::pin(async move {
+                let sql = "UPDATE installation SET value = $1 WHERE name = $2 AND value = $3";
+                Ok(tx.execute(sql, &[to, &name, from]).await? == 1)
+            })
+        })
+        .await
+    }
+
+    /// Notes that a plain value was replaced by its sealed form. Its bytes may still be in the
+    /// file, until [`Self::erase_plain_values`] has run.
+    ///
+    /// # Errors
+    /// Returns an error where the database did not take the write.
+    pub async fn note_plain_value(&self) -> Result<(), LedgerError> {
+        self.write((), |tx, ()| {
+            Box::pin(async move {
+                let sql = "UPDATE installation_secret SET has_plain_remains = TRUE";
+                tx.execute(sql, &[]).await.map(drop)
+            })
+        })
+        .await
+    }
+
+    /// Erases the plain values of an earlier version from a file, if any may be left there: writes
+    /// the file anew without its free pages, and empties its log. A PostgreSQL server reuses such
+    /// space by itself. Returns whether anything may have been left.
+    ///
+    /// # Errors
+    /// Returns an error where the file could not be written anew. It is tried again at the next
+    /// start.
+    pub async fn erase_plain_values(&self) -> Result<bool, LedgerError> {
+        let sql = "SELECT 1 FROM installation_secret WHERE has_plain_remains = TRUE";
+        let noted = self.read((), move |tx, ()| Box::pin(tx.first(sql, &[])));
+        if noted.await?.is_none() {
+            return Ok(false);
+        }
+        if let Self::File(writer) = self {
+            writer.rewrite().await?;
+        }
+        self.write((), |tx, ()| {
+            Box::pin(async move {
+                let sql = "UPDATE installation_secret SET has_plain_remains = FALSE";
+                tx.execute(sql, &[]).await.map(drop)
+            })
+        })
+        .await?;
+        Ok(true)
+    }
+}
+
+async fn read_check(tx: &SqlTransaction) -> Result<Option<String>, LedgerError> {
+    let sql = "SELECT check_value FROM installation_secret";
+    let row = tx.first(sql, &[]).await?;
+    row.map(|row| row.get(0)).transpose()
+}

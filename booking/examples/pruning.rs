@@ -29,6 +29,7 @@ use booking::retention::RetentionKind;
 use booking::store::memory::MemoryStore;
 use fairgate_base::clock::Clock;
 use fairgate_base::http::keys::{Role, RoleKeys};
+use fairgate_base::secret::InstallationSecret;
 use fairgate_databases::{Installation, PostgresDatabase, SqliteDatabase};
 use fairgate_model::payments::ParsedProviderEvent;
 use fairgate_pass::{Holder, Keyring, PassClaims, StoredKey};
@@ -209,6 +210,7 @@ impl Shop {
         let mut keys = RoleKeys::default();
         keys.add(Role::Promoter, PROMOTER);
         let setup = BookingSetup {
+            secret: InstallationSecret::derive("a test's secret"),
             keyring: self.keyring.clone(),
             keys,
             clock: Clock::system(),

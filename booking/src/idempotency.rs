@@ -16,10 +16,13 @@ use std::time::Duration;
 
 use fairgate_base::clock::Clock;
 use fairgate_base::log_failed_try;
+use fairgate_base::secret::{InstallationSecret, is_sealed};
 use rand::RngExt;
 use sha2::{Digest, Sha256};
 
-use crate::ledger::{BeginCallOutcome, CALL_LEASE_MS, KeptAnswer, KeyedCall, Ledger, LedgerError};
+use crate::ledger::{
+    BeginCallOutcome, CALL_LEASE_MS, KeptAnswer, KeyedCall, Ledger, LedgerError, answer_place,
+};
 
 /// How often a node renews its lease on a call that takes long.
 const RENEW_LEASE_EVERY: Duration = Duration::from_millis(CALL_LEASE_MS.unsigned_abs() / 3);
@@ -29,6 +32,8 @@ const RENEW_LEASE_EVERY: Duration = Duration::from_millis(CALL_LEASE_MS.unsigned
 pub struct IdempotencyAnswers {
     ledger: Ledger,
     clock: Clock,
+    /// Seals the answers, because an answer may have the key of an order.
+    secret: InstallationSecret,
     /// A random number that identifies this process in the ledger.
     node: i64,
     /// The calls that run in this process now. The ledger would let a process begin its own call
@@ -73,12 +78,13 @@ impl Drop for IdempotencyKeyGuard {
 }
 
 impl IdempotencyAnswers {
-    /// Makes a handle that stores its answers in `ledger`.
+    /// Makes a handle that stores its answers in `ledger`, sealed with `secret`.
     #[must_use]
-    pub fn new(ledger: Ledger, clock: Clock) -> Self {
+    pub fn new(ledger: Ledger, clock: Clock, secret: InstallationSecret) -> Self {
         Self {
             ledger,
             clock,
+            secret,
             node: rand::rng().random(),
             running: Arc::default(),
         }
@@ -108,16 +114,30 @@ impl IdempotencyAnswers {
             node: self.node,
         };
         let begun = self.ledger.begin_call(call.clone(), self.clock.now_ms());
-        Ok(match begun.await? {
+        let begun = begun.await?;
+        Ok(match begun {
             BeginCallOutcome::Act => IdempotencyCheck::Act(IdempotentCall {
                 answers: self.clone(),
                 call,
                 _in_use: in_use,
             }),
-            BeginCallOutcome::Answered(kept) => IdempotencyCheck::Answered(kept),
+            BeginCallOutcome::Answered(kept) => {
+                IdempotencyCheck::Answered(self.open_answer(&call, kept)?)
+            }
             BeginCallOutcome::Running => IdempotencyCheck::Running,
             BeginCallOutcome::OtherCall => IdempotencyCheck::OtherCall,
         })
+    }
+
+    fn open_answer(&self, call: &KeyedCall, kept: KeptAnswer) -> Result<KeptAnswer, LedgerError> {
+        if !is_sealed(kept.body.as_bytes()) {
+            return Ok(kept);
+        }
+        let place = answer_place(&call.scope, &call.key);
+        let body = self.secret.open(&place, kept.body.as_bytes())?;
+        let body = String::from_utf8(body)
+            .map_err(|_| LedgerError::Corrupt("a kept answer is not UTF-8".to_owned()))?;
+        Ok(KeptAnswer { body, ..kept })
     }
 
     /// Marks a key as in use. Returns `None` if a call with this key already runs in this process.
@@ -153,7 +173,12 @@ impl IdempotentCall {
     /// If the ledger cannot record this, a repeated call runs again: at this node at once, and at
     /// another node after the lease.
     pub async fn keep_answer(self, status: u16, body: String, is_temporary: bool) {
-        let IdempotencyAnswers { ledger, clock, .. } = &self.answers;
+        let IdempotencyAnswers {
+            ledger,
+            clock,
+            secret,
+            ..
+        } = &self.answers;
         let call = self.call;
         let recorded = if is_temporary {
             ledger.set_call_lease(call, 0).await
@@ -161,7 +186,7 @@ impl IdempotentCall {
             let answer = KeptAnswer {
                 asked: call.asked,
                 status,
-                body,
+                body: secret.seal(&answer_place(&call.scope, &call.key), body.as_bytes()),
             };
             ledger
                 .keep(call.scope, call.key, answer, clock.now_ms())

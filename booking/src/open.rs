@@ -11,6 +11,7 @@ use fairgate_base::config::{SecretSetting, StoreSettings};
 use fairgate_base::log_failed_try;
 use fairgate_base::process::data::{self, DataLock, DataLockError};
 use fairgate_base::process::leases::{ProcessLeases, ProcessRefusal, ProcessStoreKind};
+use fairgate_base::secret::SecretError;
 use fairgate_databases::{DatabaseOpenError, Installation, PostgresDatabase, SqliteDatabase};
 use fairgate_redis::{Redis, RedisStartError};
 
@@ -50,6 +51,9 @@ pub enum BookingOpenError {
     /// The ledger cannot be opened.
     #[error("the ledger cannot be used: {0}")]
     Ledger(#[from] LedgerError),
+    /// The installation's secret is missing or wrong.
+    #[error(transparent)]
+    Secret(#[from] SecretError),
     /// There is no usable signing key.
     #[error("there is no key to sign with: {0}")]
     Keys(#[from] SigningKeyError),
@@ -169,6 +173,21 @@ pub async fn process_leases(
         Installation::Server(database) => {
             Ok(Some(ProcessLeases::acquire_all(database, stores).await?))
         }
+    }
+}
+
+/// Erases what an earlier version stored plain and this one has sealed, if anything is left. It is
+/// called when all parts are open, because each of them seals its own values.
+pub async fn erase_plain_values(installation: &Installation) {
+    match installation.erase_plain_values().await {
+        Ok(false) => {}
+        Ok(true) => tracing::warn!(
+            "the keys in the ledger are sealed now; an earlier version stored them plain, so earlier backups still show them: delete these, and run `gateway keys rotate`"
+        ),
+        Err(error) => tracing::warn!(
+            %error,
+            "the keys in the ledger are sealed now, but their plain form may be left in the file; the next start tries again to erase it"
+        ),
     }
 }
 

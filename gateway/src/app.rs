@@ -19,6 +19,7 @@ use fairgate_base::process::leases::{ProcessLeases, ProcessStoreKind};
 use fairgate_base::process::serve::EndSignals;
 use fairgate_base::process::warning_log::log_warnings;
 use fairgate_base::process::{recorder, serve, until_ended};
+use fairgate_base::secret::{InstallationSecret, open_secret, sealed_value};
 use fairgate_databases::Installation;
 use metrics_exporter_prometheus::PrometheusHandle;
 use rand::{Rng, RngExt};
@@ -89,7 +90,8 @@ impl GatewayApp {
         F: Future<Output = anyhow::Result<Arc<dyn BookingCore>>>,
     {
         let (installation, lock) = open::open_installation(&config.stores, &config.data).await?;
-        let ledger = RoomLedger::open(installation.clone())
+        let secret = open_secret(&installation, &config.secret, &config.data).await?;
+        let ledger = RoomLedger::open(installation.clone(), secret.clone())
             .await
             .context("the ledger cannot be used")?;
         let is_shared = config.stores.redis_url.is_some();
@@ -104,6 +106,7 @@ impl GatewayApp {
         let parts = RoomParts {
             config,
             installation: &installation,
+            secret: &secret,
             ledger,
             load: load.clone(),
             stopping,
@@ -111,7 +114,8 @@ impl GatewayApp {
         let parts = parts.open(open_core).await?;
         let opened = take_up_rooms(parts, PushCadence::new(load.clone())).await?;
         let metrics = recorder();
-        let secret = door_secret(&installation).await?;
+        let secret = door_secret(&installation, &secret).await?;
+        open::erase_plain_values(&installation).await;
         let providers = ChallengeProviders::new(&config.providers, secret)
             .context("no connections by TLS can be made")?;
         let shared = handles::SharedParts {
@@ -279,6 +283,7 @@ async fn open_guard(
 struct RoomParts<'a> {
     config: &'a GatewayConfig,
     installation: &'a Installation,
+    secret: &'a InstallationSecret,
     ledger: RoomLedger,
     load: ProcessLoad,
     stopping: watch::Receiver<bool>,
@@ -296,17 +301,19 @@ impl RoomParts<'_> {
         let Self {
             config,
             installation,
+            secret,
             ledger,
             load,
             stopping,
         } = self;
         let clock = open::installation_clock(installation).await?;
-        let keyring = signing::keyring(installation, clock.now_ms())
+        let keyring = signing::keyring(installation, secret, clock.now_ms())
             .await
             .context("there is no key to sign with")?;
         let ledger_id = installation.ledger_id().await?;
         let core = open_core(BookingDependencies {
             installation: installation.clone(),
+            secret: secret.clone(),
             redis_url: config.stores.redis_url.clone(),
             keyring: keyring.clone(),
             clock: clock.clone(),
@@ -365,14 +372,15 @@ async fn take_up_rooms(
     })
 }
 
-/// Returns the installation's secret, with which all nodes sign challenges and hash networks. If
-/// the ledger has no secret yet, makes one and stores it.
-async fn door_secret(installation: &Installation) -> anyhow::Result<[u8; 32]> {
+/// Returns the secret with which all nodes sign challenges and hash networks. If the ledger has
+/// none yet, makes one and stores it, sealed.
+async fn door_secret(
+    installation: &Installation,
+    secret: &InstallationSecret,
+) -> anyhow::Result<[u8; 32]> {
     let mut new_secret = [0; 32];
     rand::rng().fill_bytes(&mut new_secret);
-    let stored = installation
-        .value("door_secret", new_secret.to_vec())
-        .await?;
+    let stored = sealed_value(installation, secret, "door_secret", &new_secret).await?;
     <[u8; 32]>::try_from(stored).map_err(|_| {
         anyhow!("the ledger holds a door_secret of another length; restore it from a backup")
     })

@@ -7,8 +7,8 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use fairgate_base::config::{
-    BadConfig, DrainSettings, OpsSettings, RoleKeySettings, SettingReader, SettingSources,
-    StoreSettings,
+    BadConfig, DrainSettings, OpsSettings, RoleKeySettings, SecretSettings, SettingReader,
+    SettingSources, StoreSettings,
 };
 
 use crate::challenge::ProvidersSettings;
@@ -29,6 +29,9 @@ pub struct GatewayConfig {
     /// `FAIRGATE_DATABASE_URL`, `FAIRGATE_REDIS_URL`: the database and the Redis that many
     /// processes share. Default: this process's own.
     pub stores: StoreSettings,
+    /// `FAIRGATE_SECRET`: the secret that the ledger's keys are sealed with. Default: the file
+    /// `secret` in the data folder.
+    pub secret: SecretSettings,
     /// `FAIRGATE_PUBLIC_URL`: the address by which the public reaches this installation, such as
     /// `https://sale.example`. Default: the request's host.
     pub public_url: Option<String>,
@@ -104,6 +107,7 @@ const KNOBS: &[&str] = &[
     "door_key",
     "redis_url",
     "database_url",
+    "secret",
     "booking_url",
     "internal_key",
     "guard_room",
@@ -136,6 +140,7 @@ impl GatewayConfig {
                 Some(text.into())
             }),
             stores: StoreSettings::read(&mut reader),
+            secret: SecretSettings::read(&mut reader),
             public_url: reader.parsed_or_default(
                 "public_url",
                 None,

@@ -106,6 +106,7 @@ impl Apart {
     /// Starts the booking server at the address that the gateway knows, over the same ledger.
     async fn start_booking(&self) -> Serving {
         let setup = BookingSetup {
+            secret: self.shared.secret.clone(),
             keyring: self.shared.keyring.clone(),
             keys: self.shared.keys.clone(),
             clock: self.shared.clock.clone(),
@@ -354,6 +355,7 @@ async fn the_api_description_is_the_same_with_booking_inside_and_elsewhere() {
     let (_, inside) = {
         let _booking = apart.start_booking().await;
         let setup = BookingSetup {
+            secret: apart.shared.secret.clone(),
             keyring: apart.shared.keyring.clone(),
             keys: apart.shared.keys.clone(),
             clock: apart.shared.clock.clone(),

@@ -456,7 +456,11 @@ async fn a_code_that_was_stored_before_codes_had_a_normal_form_is_found_as_it_wa
     gateway.stop().await;
     {
         let file = SqliteDatabase::open(&data.path().join("ledger.db")).expect("the file");
-        let ledger = RoomLedger::open(Installation::File(file)).await;
+        let ledger = RoomLedger::open(
+            Installation::File(file),
+            fairgate_base::secret::InstallationSecret::derive(fairgate_servers::TEST_SECRET),
+        )
+        .await;
         let ledger = ledger.expect("opens");
         let entry = RoomAuditEntry {
             at: 0,
@@ -580,7 +584,12 @@ async fn a_draw_interrupted_after_its_freeze_or_its_root_ends_with_the_same_n_an
     let writer =
         fairgate_databases::SqliteDatabase::open(&data.path().join("ledger.db")).expect("it opens");
     let file = fairgate_databases::Installation::File(writer);
-    let ledger = RoomLedger::open(file).await.expect("it migrates");
+    let ledger = RoomLedger::open(
+        file,
+        fairgate_base::secret::InstallationSecret::derive(fairgate_servers::TEST_SECRET),
+    )
+    .await
+    .expect("it migrates");
     let holders: Vec<[u8; 32]> = (0..5_u8).map(|at| [at + 1; 32]).collect();
     let root = fairgate_rules::draw::merkle::root(&holders);
     for room in ["frozen", "rooted"] {
@@ -779,7 +788,12 @@ async fn no_pass_is_given_before_the_sale_even_to_a_released_rank() {
     let writer =
         fairgate_databases::SqliteDatabase::open(&data.path().join("ledger.db")).expect("it opens");
     let file = fairgate_databases::Installation::File(writer);
-    let ledger = RoomLedger::open(file).await.expect("it migrates");
+    let ledger = RoomLedger::open(
+        file,
+        fairgate_base::secret::InstallationSecret::derive(fairgate_servers::TEST_SECRET),
+    )
+    .await
+    .expect("it migrates");
     let row = RoomRow {
         room: "fifo".into(),
         document: RoomDocument {

@@ -10,6 +10,7 @@ use booking::door::signing;
 use fairgate_base::clock::Clock;
 use fairgate_base::http::Problem;
 use fairgate_base::http::keys::RoleKeys;
+use fairgate_base::secret::InstallationSecret;
 use fairgate_databases::{Installation, PostgresDatabase};
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_rules::phase::RoomPhase;
@@ -48,8 +49,11 @@ impl Node {
         let database = PostgresDatabase::connect(url).await.expect("it connects");
         let clock = Clock::system();
         let installation = Installation::Server(database);
-        let keyring = signing::keyring(&installation, clock.now_ms()).await;
-        let ledger = RoomLedger::open(installation).await.expect("migrates");
+        let secret = InstallationSecret::derive(fairgate_servers::TEST_SECRET);
+        let keyring = signing::keyring(&installation, &secret, clock.now_ms()).await;
+        let ledger = RoomLedger::open(installation, secret)
+            .await
+            .expect("migrates");
         let core = Bare::default();
         let (stop, stopping) = watch::channel(false);
         let parts = RoomDependencies {

@@ -5,13 +5,14 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use booking::door::signing::keyring;
+use fairgate_base::secret::InstallationSecret;
 use fairgate_databases::{Installation, PostgresDatabase};
 use fairgate_pass::Keyring;
 use fairgate_servers::actors::{
     TestAnswer, TestCall, TestClient, TestShop, buyer, get, post, put, sign_test_pass, text, until,
     until_within,
 };
-use fairgate_servers::{PostgresServer, free_port, must_skip};
+use fairgate_servers::{PostgresServer, TEST_SECRET, free_port, must_skip};
 use serde_json::json;
 
 const PROMOTER: &str = "promoter-key-of-the-tests";
@@ -48,6 +49,7 @@ impl AloneProcess {
             ("FAIRGATE_DATABASE_URL", database),
             ("FAIRGATE_PAYMENTS", "sandbox"),
             ("FAIRGATE_PROMOTER_KEY", PROMOTER),
+            ("FAIRGATE_SECRET", TEST_SECRET),
         ];
         let mut command = Command::new(env!("CARGO_BIN_EXE_gateway"));
         for (name, _) in std::env::vars() {
@@ -89,7 +91,9 @@ async fn keys(database: &str) -> Keyring {
     let database = PostgresDatabase::connect(database).await;
     let installation = Installation::Server(database.expect("it connects"));
     let now_ms = jiff::Timestamp::now().as_millisecond();
-    keyring(&installation, now_ms).await.expect("the keys")
+    let secret = InstallationSecret::derive(TEST_SECRET);
+    let keys = keyring(&installation, &secret, now_ms).await;
+    keys.expect("the keys")
 }
 
 #[tokio::test(flavor = "multi_thread")]

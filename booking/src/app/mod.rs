@@ -10,6 +10,7 @@ use std::sync::Arc;
 use fairgate_base::clock::Clock;
 use fairgate_base::http::keys::RoleKeys;
 use fairgate_base::process::search_threads::SearchThreads;
+use fairgate_base::secret::InstallationSecret;
 use fairgate_databases::{Installation, SqliteDatabase};
 use fairgate_model::ids::HoldIdDeriver;
 use fairgate_pass::Keyring;
@@ -41,6 +42,8 @@ use payments::{PaymentWorkers, provider};
 /// What booking needs to start, in addition to the store and the ledger.
 #[derive(Clone)]
 pub struct BookingSetup {
+    /// The secret that booking's secrets in the ledger are sealed with.
+    pub secret: InstallationSecret,
     /// The keys that sign tickets and verify passes.
     pub keyring: Keyring,
     /// The keys of promoters and doors.
@@ -97,9 +100,14 @@ impl Booking {
         setup: BookingSetup,
     ) -> Result<Self, LedgerError> {
         let seats = SeatInventory::new(store, ledger.clone(), setup.clock.clone());
-        let ids = HoldIdDeriver::new(load_or_make_secret(&ledger, "call_ids").await?);
-        let order_keys = OrderKeys::new(load_or_make_secret(&ledger, "order_keys").await?);
-        let sandbox_secret = load_or_make_secret(&ledger, "sandbox_webhook").await?;
+        ledger.seal_plain_answers(&setup.secret).await?;
+        let secret = async |name| {
+            let fresh = rand::rng().random();
+            ledger.secret(&setup.secret, name, fresh).await
+        };
+        let ids = HoldIdDeriver::new(secret("call_ids").await?);
+        let order_keys = OrderKeys::new(secret("order_keys").await?);
+        let sandbox_secret = secret("sandbox_webhook").await?;
         let providers = provider(&setup, &ledger, sandbox_secret)?;
         let shows = ShowSources::open(&ledger, &seats, &setup).await?;
         let catalogue = &shows.catalogue;
@@ -127,7 +135,11 @@ impl Booking {
         };
         Ok(Self {
             money: PaymentWorkers::new(providers, catalogue, &seats, &ledger, &setup.clock),
-            answers: IdempotencyAnswers::new(ledger.clone(), setup.clock.clone()),
+            answers: IdempotencyAnswers::new(
+                ledger.clone(),
+                setup.clock.clone(),
+                setup.secret.clone(),
+            ),
             holds: HoldDesk {
                 catalogue: catalogue.clone(),
                 seats,
@@ -208,10 +220,4 @@ impl ShowSources {
             timetables,
         })
     }
-}
-
-/// Reads the ledger's secret with this name. If the ledger has none yet, stores a new one.
-async fn load_or_make_secret(ledger: &Ledger, name: &'static str) -> Result<[u8; 32], LedgerError> {
-    let fresh = rand::rng().random();
-    ledger.secret(name, fresh).await
 }

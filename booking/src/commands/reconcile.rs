@@ -1,6 +1,8 @@
 //! Reconciles once, from the command line. If the ledger is a database, other processes may serve
 //! at the same time.
 
+use fairgate_base::secret::open_secret;
+
 use crate::app::BookingSetup;
 use crate::config::BookingConfig;
 use crate::door::signing::keyring;
@@ -18,9 +20,11 @@ pub async fn reconcile_once(
     config: &BookingConfig,
 ) -> Result<Vec<ReconcilerLine>, BookingOpenError> {
     let (installation, _lock) = open::open_installation(&config.stores, &config.data).await?;
+    let secret = open_secret(&installation, &config.secret, &config.data).await?;
     let clock = open::installation_clock(&installation).await?;
     let setup = BookingSetup {
-        keyring: keyring(&installation, clock.now_ms()).await?,
+        keyring: keyring(&installation, &secret, clock.now_ms()).await?,
+        secret,
         keys: config.keys.roles(),
         clock,
         payments: config.payments.clone(),

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use fairgate_base::config::{
-    BadConfig, DrainSettings, InternalSettings, OpsSettings, RoleKeySettings, SettingSources,
-    StoreSettings,
+    BadConfig, DrainSettings, InternalSettings, OpsSettings, RoleKeySettings, SecretSettings,
+    SettingSources, StoreSettings,
 };
 
 use super::PaymentSettings;
@@ -21,6 +21,8 @@ pub struct BookingConfig {
     pub data: PathBuf,
     /// The database and the Redis that gateways and bookings share.
     pub stores: StoreSettings,
+    /// The secret that the ledger's keys are sealed with.
+    pub secret: SecretSettings,
     /// The payment provider.
     pub payments: PaymentSettings,
     /// The keys of promoters and doors.
@@ -42,6 +44,7 @@ impl BookingConfig {
         let knobs: Vec<&str> = ["listen", "data"]
             .into_iter()
             .chain(StoreSettings::KNOBS)
+            .chain(SecretSettings::KNOBS)
             .chain(PaymentSettings::KNOBS)
             .chain(RoleKeySettings::KNOBS)
             .chain(InternalSettings::KNOBS)
@@ -64,6 +67,7 @@ impl BookingConfig {
                 |text| Some(text.into()),
             ),
             stores: StoreSettings::read(&mut reader),
+            secret: SecretSettings::read(&mut reader),
             payments: PaymentSettings::read(&mut reader),
             keys: RoleKeySettings::read(&mut reader),
             internal: InternalSettings::read(&mut reader),

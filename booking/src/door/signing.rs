@@ -1,10 +1,12 @@
 //! The signing keys. The first start of the installation makes and stores a key, and all processes
 //! read the stored keys.
 
+use fairgate_base::secret::{InstallationSecret, sealed_value};
 use fairgate_databases::{Installation, LedgerError};
 use fairgate_pass::{Keyring, StoredKey, TokenKeyError};
 
-/// The name under which the installation stores the keys. The stored value is a JSON list.
+/// The name under which the installation stores the keys. The stored value is a sealed JSON
+/// list.
 const NAME: &str = "signing_keys";
 
 /// Why the installation has no key to sign with.
@@ -18,16 +20,20 @@ pub enum SigningKeyError {
     Key(#[from] TokenKeyError),
 }
 
-/// Reads the installation's keys. If there are none yet, stores a first key, dated `now_ms`. Every
-/// call generates such a key, even if the key is not needed.
+/// Reads the installation's keys, which `secret` opens. If there are none yet, stores a first key,
+/// dated `now_ms`. Every call generates such a key, even if the key is not needed.
 ///
 /// # Errors
 /// Returns a [`SigningKeyError`].
-pub async fn keyring(installation: &Installation, now_ms: i64) -> Result<Keyring, SigningKeyError> {
+pub async fn keyring(
+    installation: &Installation,
+    secret: &InstallationSecret,
+    now_ms: i64,
+) -> Result<Keyring, SigningKeyError> {
     let unreadable = |error: serde_json::Error| LedgerError::Corrupt(error.to_string());
     let first = StoredKey::generate(now_ms.div_euclid(1000))?;
     let fresh = serde_json::to_vec(&[first]).map_err(unreadable)?;
-    let stored = installation.value(NAME, fresh).await?;
+    let stored = sealed_value(installation, secret, NAME, &fresh).await?;
     let keys: Vec<StoredKey> = serde_json::from_slice(&stored).map_err(unreadable)?;
     Ok(Keyring::new(keys)?)
 }
@@ -45,8 +51,13 @@ mod tests {
                 .expect("the ledger's file opens");
             Installation::File(writer)
         };
-        let made = keyring(&open(), 1_000).await.expect("a key is made");
-        let read = keyring(&open(), 2_000).await.expect("the key is read");
-        assert_eq!(made.jwks(), read.jwks());
+        let secret = InstallationSecret::derive("a test's secret");
+        let made = keyring(&open(), &secret, 1_000).await;
+        let read = keyring(&open(), &secret, 2_000).await;
+        let made = made.expect("a key is made");
+        assert_eq!(made.jwks(), read.expect("the key is read").jwks());
+        let other = InstallationSecret::derive("another secret");
+        let refused = keyring(&open(), &other, 3_000).await;
+        assert!(matches!(refused, Err(SigningKeyError::Ledger(_))));
     }
 }

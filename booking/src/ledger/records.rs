@@ -376,8 +376,13 @@ pub struct KeptAnswer {
     pub asked: [u8; 32],
     /// The HTTP status.
     pub status: u16,
-    /// The JSON body.
+    /// The JSON body. In the ledger it is sealed, because it may have an order's key.
     pub body: String,
+}
+
+/// Returns the name under which the body of a kept answer is sealed.
+pub fn answer_place(scope: &[u8; 32], key: &str) -> String {
+    format!("kept_answers/{}/{key}", hex::encode(scope))
 }
 
 /// A call under a caller's `Idempotency-Key` that one node wants to begin.

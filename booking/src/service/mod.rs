@@ -12,6 +12,7 @@ use fairgate_base::process::leases::{ProcessLeases, ProcessStoreKind};
 use fairgate_base::process::serve::{EndSignals, ListenError};
 use fairgate_base::process::warning_log::log_warnings;
 use fairgate_base::process::{recorder, serve, until_ended};
+use fairgate_base::secret::open_secret;
 use fairgate_databases::Installation;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
@@ -68,16 +69,20 @@ impl BookingService {
     /// [`BookingStartError`].
     pub async fn build(config: BookingConfig) -> Result<Self, BookingStartError> {
         let (installation, lock) = open::open_installation(&config.stores, &config.data).await?;
+        let secret = open_secret(&installation, &config.secret, &config.data)
+            .await
+            .map_err(BookingOpenError::from)?;
         let is_shared = config.stores.redis_url.is_some();
         let leases =
             open::process_leases(&installation, &[(ProcessStoreKind::Seats, is_shared)]).await?;
         let clock = open::installation_clock(&installation)
             .await
             .map_err(BookingOpenError::from)?;
-        let keyring = keyring(&installation, clock.now_ms())
+        let keyring = keyring(&installation, &secret, clock.now_ms())
             .await
             .map_err(BookingOpenError::from)?;
         let setup = BookingSetup {
+            secret,
             keyring,
             keys: config.keys.roles(),
             clock,
@@ -85,6 +90,7 @@ impl BookingService {
         };
         let redis_url = config.stores.redis_url.as_ref();
         let booking = open::booking(&installation, redis_url, setup).await?;
+        open::erase_plain_values(&installation).await;
         Ok(Self {
             leases,
             installation: Some(installation),

@@ -37,6 +37,7 @@ pub fn booking(data: &Path, settings: &[(&str, &str)]) -> Command {
         .args(["serve", "--data"])
         .arg(data)
         .env("FAIRGATE_LISTEN", "127.0.0.1:0")
+        .env("FAIRGATE_SECRET", fairgate_servers::TEST_SECRET)
         .envs(settings.iter().copied())
         .stdin(Stdio::null())
         .stderr(Stdio::piped());

@@ -5,12 +5,13 @@ use booking::config::BookingConfig;
 use booking::door::signing::keyring;
 use booking::service::BookingService;
 use fairgate_base::config::SettingSources;
+use fairgate_base::secret::InstallationSecret;
 use fairgate_databases::{Installation, PostgresDatabase};
 use fairgate_pass::Keyring;
 use fairgate_servers::actors::{
     PATIENCE, TestAnswer, TestClient, TestShop, get, post, put, sign_test_pass, text, until,
 };
-use fairgate_servers::{PostgresServer, RedisServers};
+use fairgate_servers::{PostgresServer, RedisServers, TEST_SECRET};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -49,6 +50,7 @@ impl Two {
                 ("redis_url", redis.url()),
                 ("promoter_key", PROMOTER.to_owned()),
                 ("payments", "sandbox".to_owned()),
+                ("secret", TEST_SECRET.to_owned()),
             ];
             let config = BookingConfig::resolve(&SettingSources {
                 flags: flags.into(),
@@ -68,7 +70,8 @@ impl Two {
             .await
             .expect("a database");
         let now_ms = jiff::Timestamp::now().as_millisecond();
-        let keyring = keyring(&Installation::Server(database), now_ms).await;
+        let secret = InstallationSecret::derive(TEST_SECRET);
+        let keyring = keyring(&Installation::Server(database), &secret, now_ms).await;
         Self {
             nodes: nodes.try_into().ok().expect("two"),
             stops,

@@ -9,6 +9,7 @@ use booking::payments::stripe::StripeSettings;
 use fairgate_base::clock::Clock;
 use fairgate_base::http::keys::{Role, RoleKeys};
 use fairgate_base::http::request_id;
+use fairgate_base::secret::InstallationSecret;
 use fairgate_databases::{Installation, SqliteDatabase};
 use fairgate_pass::{Keyring, StoredKey};
 pub use fairgate_servers::actors::{
@@ -49,6 +50,7 @@ impl Shop {
         keys.add(Role::Promoter, PROMOTER);
         keys.add(Role::Door, DOOR);
         let setup = BookingSetup {
+            secret: InstallationSecret::derive("a test's secret"),
             keyring: keyring.clone(),
             keys,
             clock: Clock::system(),

@@ -16,15 +16,16 @@ use booking::store::redis::{RedisStore, RedisStoreOptions};
 use fairgate_base::clock::Clock;
 use fairgate_base::http::keys::{Role, RoleKeys};
 use fairgate_base::http::request_id;
+use fairgate_base::secret::InstallationSecret;
 use fairgate_databases::{Installation, PostgresDatabase, SqliteDatabase};
 use fairgate_model::timetables::TimetableParts;
 use fairgate_pass::{Keyring, StoredKey};
 use fairgate_redis::Redis;
-use fairgate_servers::PostgresServer;
 pub use fairgate_servers::actors::{
     TestAnswer, TestCall, TestClient, TestShop, buyer, delete, get, patch, post, put,
     sign_test_pass, text, until,
 };
+use fairgate_servers::{PostgresServer, TEST_SECRET};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
@@ -38,6 +39,11 @@ pub const OTHER_DOOR: &str = "other-door-key";
 pub const ROOM: &str = "demo";
 /// When the shows of nodes begin. Nodes use the system's clock, so this moment must be far away.
 pub const NODES_BEGIN: &str = "2099-06-01T20:00:00+02:00";
+
+/// Returns the secret that the ledgers' keys are sealed with.
+pub fn secret() -> InstallationSecret {
+    InstallationSecret::derive(TEST_SECRET)
+}
 
 /// Booking with its running workers.
 pub struct App {
@@ -307,6 +313,7 @@ impl App {
             keys.add(role, key);
         }
         let setup = BookingSetup {
+            secret: secret(),
             keyring: keyring.clone(),
             keys,
             clock: clock.clone(),

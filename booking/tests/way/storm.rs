@@ -127,7 +127,11 @@ async fn storm(nodes: &[App], seed: u64) {
             .await;
         }
     }
-    let secret = nodes[0].ledger().await.secret("call_ids", [0; 32]).await;
+    let secret = nodes[0]
+        .ledger()
+        .await
+        .secret(&secret(), "call_ids", [0; 32])
+        .await;
     let ids = HoldIdDeriver::new(secret.expect("readable"));
     let mut paid = Vec::new();
     for n in 0..orders {

@@ -39,7 +39,11 @@ async fn paid(app: &App, who: &Visitor, seats: &[&str]) -> Value {
 async fn hold_of(app: &App, order: &Value, show: &str, key: &str) -> HoldId {
     let show: ShowId = show.parse().expect("a slug");
     let order: OrderId = text(order, "order").parse().expect("an order's id");
-    let secret = app.ledger().await.secret("call_ids", [0; 32]).await;
+    let secret = app
+        .ledger()
+        .await
+        .secret(&secret(), "call_ids", [0; 32])
+        .await;
     HoldIdDeriver::new(secret.expect("readable")).hold_of_exchange(&show, &order, key)
 }
 

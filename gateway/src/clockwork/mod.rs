@@ -311,7 +311,12 @@ mod tests {
         let open = async || {
             let file = SqliteDatabase::open(&folder.path().join("ledger.db"));
             let file = Installation::File(file.expect("the file opens"));
-            let ledger = RoomLedger::open(file.clone()).await.expect("it migrates");
+            let ledger = RoomLedger::open(
+                file.clone(),
+                fairgate_base::secret::InstallationSecret::derive("a test's secret"),
+            )
+            .await
+            .expect("it migrates");
             (file, ledger)
         };
         let (file, closed) = open().await;

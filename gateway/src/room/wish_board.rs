@@ -307,7 +307,11 @@ mod tests {
     /// Opens a store whose visitors all wish for two seats.
     async fn store_with_wishes(folder: &std::path::Path) -> Arc<dyn RoomStore> {
         let writer = SqliteDatabase::open(&folder.join("ledger.db")).expect("a file");
-        let ledger = RoomLedger::open(Installation::File(writer)).await;
+        let ledger = RoomLedger::open(
+            Installation::File(writer),
+            fairgate_base::secret::InstallationSecret::derive("a test's secret"),
+        )
+        .await;
         let ledger = ledger.expect("migrates");
         let row = RoomRow {
             room: "r".into(),

@@ -35,6 +35,7 @@ pub struct EmbeddedBooking {
 /// Fails if booking's ledger cannot be opened.
 pub async fn open(shared: BookingDependencies) -> anyhow::Result<Arc<dyn BookingCore>> {
     let setup = BookingSetup {
+        secret: shared.secret,
         keyring: shared.keyring,
         keys: shared.keys,
         clock: shared.clock,

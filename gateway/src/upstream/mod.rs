@@ -26,6 +26,7 @@ use fairgate_base::clock::Clock;
 use fairgate_base::config::SecretSetting;
 use fairgate_base::http::keys::RoleKeys;
 use fairgate_base::retry::BackgroundError;
+use fairgate_base::secret::InstallationSecret;
 use fairgate_databases::{Installation, LedgerError};
 use fairgate_model::grid::picture::CellChanges;
 use fairgate_model::onsale::OnsaleRequest;
@@ -40,6 +41,8 @@ pub use settings::UpstreamSettings;
 pub struct BookingDependencies {
     /// The database that stores everything durable.
     pub installation: Installation,
+    /// The secret that the ledger's keys are sealed with.
+    pub secret: InstallationSecret,
     /// The Redis with the seats. Without a Redis the seats are in this process's memory.
     pub redis_url: Option<SecretSetting>,
     /// Signs tickets and verifies passes.

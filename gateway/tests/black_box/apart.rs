@@ -63,6 +63,7 @@ impl Shared {
             ("promoter_key", PROMOTER_KEY.to_owned()),
             ("door_key", DOOR_KEY.to_owned()),
             ("payments", "sandbox".to_owned()),
+            ("secret", fairgate_servers::TEST_SECRET.to_owned()),
         ];
         let config = BookingConfig::resolve(&SettingSources {
             flags: flags.into(),

@@ -79,6 +79,7 @@ impl Gateway {
             ("data", data.display().to_string()),
             ("promoter_key", PROMOTER.to_owned()),
             ("viewer_key", VIEWER.to_owned()),
+            ("secret", fairgate_servers::TEST_SECRET.to_owned()),
         ]
         .into();
         flags.extend(

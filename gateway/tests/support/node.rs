@@ -7,6 +7,7 @@ use std::sync::Arc;
 use axum::http::HeaderMap;
 use booking::door::signing;
 use fairgate_base::clock::Clock;
+use fairgate_base::secret::InstallationSecret;
 use fairgate_databases::{Installation, SqliteDatabase};
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_pass::Keyring;
@@ -36,8 +37,11 @@ impl Node {
     pub async fn start(data: &Path, clock: Clock) -> Self {
         let writer = SqliteDatabase::open(&data.join("ledger.db")).expect("the file opens");
         let installation = Installation::File(writer);
-        let keyring = signing::keyring(&installation, clock.now_ms()).await;
-        let ledger = RoomLedger::open(installation).await.expect("migrates");
+        let secret = InstallationSecret::derive(fairgate_servers::TEST_SECRET);
+        let keyring = signing::keyring(&installation, &secret, clock.now_ms()).await;
+        let ledger = RoomLedger::open(installation, secret)
+            .await
+            .expect("migrates");
         let store = Arc::new(MemoryRoomStore::new(ledger.clone()));
         Self::over(store, ledger, keyring.expect("there are keys"), clock).await
     }

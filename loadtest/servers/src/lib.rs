@@ -16,6 +16,9 @@ mod redis;
 mod resp;
 mod stripe;
 
+/// The installation's secret (`FAIRGATE_SECRET`) of all processes that tests start on one database.
+pub const TEST_SECRET: &str = "a-secret-of-the-tests-and-of-no-installation";
+
 pub use challenges::{CHALLENGE_SECRET, CHALLENGE_SITE_KEY, FakeChallengeServer};
 pub use clock::MovableClock;
 pub use contract::{ContractCase, run_contract};

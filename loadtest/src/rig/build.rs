@@ -169,6 +169,7 @@ fn first_settings(
     settings.extend([
         ("FAIRGATE_PROMOTER_KEY", promoter_key.to_owned()),
         ("FAIRGATE_DOOR_KEY", door_key.to_owned()),
+        ("FAIRGATE_SECRET", secret()),
         ("FAIRGATE_JOINS_PER_S", "100000".to_owned()),
         ("FAIRGATE_SEARCHES_PER_S", "100000".to_owned()),
         ("FAIRGATE_SEARCHES_BURST", "100000".to_owned()),

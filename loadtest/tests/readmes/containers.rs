@@ -15,7 +15,7 @@ const COMPOSE: &str = include_str!("../../../compose.yaml");
 const DOCKERFILE: &str = include_str!("../../../Dockerfile");
 const README: &str = include_str!("../../../README.md");
 /// The value of each setting that the user of compose must choose.
-const CHOSEN: &str = "a-key-that-the-test-chose";
+const CHOSEN: &str = "a-key-or-a-secret-that-somebody-chose";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

@@ -6,6 +6,7 @@
 
 mod check;
 mod file;
+mod stored;
 
 use std::fmt;
 
@@ -15,6 +16,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 
 pub use check::{SecretError, SecretSource, find_secret, open_secret, require_secret};
 pub use file::{SECRET_FILE, SecretFileError};
+pub use stored::sealed_value;
 
 /// The first letters of every sealed value. Another form of sealed values gets another number.
 const VERSION: &str = "v1.";

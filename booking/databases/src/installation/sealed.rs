@@ -57,24 +57,25 @@ impl Installation {
         to: Vec<u8>,
     ) -> Result<bool, LedgerError> {
         self.write((from, to), move |tx, (from, to)| {
-            Box::pin(async move {
-                let sql = "UPDATE installation SET value = $1 WHERE name = $2 AND value = $3";
-                Ok(tx.execute(sql, &[to, &name, from]).await? == 1)
-            })
+            Box::pin(replace(tx, name, from, to))
         })
         .await
     }
 
-    /// Notes that a plain value was replaced by its sealed form. Its bytes may still be in the
-    /// file, until [`Self::erase_plain_values`] has run.
+    /// Replaces a plain value of an earlier version by its sealed form, if it is still stored.
     ///
     /// # Errors
     /// Returns an error where the database did not take the write.
-    pub async fn note_plain_value(&self) -> Result<(), LedgerError> {
-        self.write((), |tx, ()| {
+    pub async fn seal_plain_value(
+        &self,
+        name: &'static str,
+        plain: Vec<u8>,
+        sealed: Vec<u8>,
+    ) -> Result<(), LedgerError> {
+        self.write((plain, sealed), move |tx, (plain, sealed)| {
             Box::pin(async move {
-                let sql = "UPDATE installation_secret SET has_plain_remains = TRUE";
-                tx.execute(sql, &[]).await.map(drop)
+                replace(tx, name, plain, sealed).await?;
+                tx.note_plain_value().await
             })
         })
         .await
@@ -105,6 +106,28 @@ impl Installation {
         .await?;
         Ok(true)
     }
+}
+
+impl SqlTransaction {
+    /// Notes that this transaction replaces a plain value by its sealed form. The plain bytes may
+    /// still be in the file, until [`Installation::erase_plain_values`] has run.
+    ///
+    /// # Errors
+    /// Returns an error where the database did not take the write.
+    pub async fn note_plain_value(&self) -> Result<(), LedgerError> {
+        let sql = "UPDATE installation_secret SET has_plain_remains = TRUE";
+        self.execute(sql, &[]).await.map(drop)
+    }
+}
+
+async fn replace(
+    tx: &SqlTransaction,
+    name: &str,
+    from: &Vec<u8>,
+    to: &Vec<u8>,
+) -> Result<bool, LedgerError> {
+    let sql = "UPDATE installation SET value = $1 WHERE name = $2 AND value = $3";
+    Ok(tx.execute(sql, &[to, &name, from]).await? == 1)
 }
 
 async fn read_check(tx: &SqlTransaction) -> Result<Option<String>, LedgerError> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use axum::body::to_bytes;
 use fairgate_base::clock::Clock;
 use fairgate_base::http::ProblemCode;
+use fairgate_base::secret::InstallationSecret;
 use fairgate_databases::{Installation, SqliteDatabase};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -37,7 +38,10 @@ impl Nodes {
         let ledger = ledger.expect("its tables");
         let clock = Clock::standing_at("2027-01-10T09:00:00Z".parse().expect("a moment"));
         Self {
-            nodes: [0, 1].map(|_| IdempotencyAnswers::new(ledger.clone(), clock.clone())),
+            nodes: [0, 1].map(|_| {
+                let secret = InstallationSecret::derive("a test's secret");
+                IdempotencyAnswers::new(ledger.clone(), clock.clone(), secret)
+            }),
             clock,
             writer,
             _folder: folder,

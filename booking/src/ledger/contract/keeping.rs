@@ -1,6 +1,7 @@
 //! Cases of plans, venue locations, shows, departures, travellers' names, coverage, secrets and
 //! scans.
 
+use fairgate_base::secret::InstallationSecret;
 use fairgate_model::ids::TicketId;
 use fairgate_model::runs::{DistanceRate, StationCall, TrainFares, TrainRun};
 
@@ -258,10 +259,20 @@ async fn coverage_is_replaced_as_a_whole_and_keeps_its_order(ledger: Books) {
 }
 
 async fn a_secret_is_made_once(ledger: Books) {
-    let secret = async |name, fresh| ledger.secret(name, fresh).await.expect("stored");
+    let installation = InstallationSecret::derive("a test's secret");
+    let secret = async |name, fresh| {
+        let stored = ledger.secret(&installation, name, fresh).await;
+        stored.expect("stored")
+    };
     assert_eq!(secret("one", [1; 32]).await, [1; 32]);
     assert_eq!(secret("one", [9; 32]).await, [1; 32]);
     assert_eq!(secret("two", [2; 32]).await, [2; 32]);
+    let other = InstallationSecret::derive("another secret");
+    let unopened = ledger.secret(&other, "one", [9; 32]).await;
+    assert!(matches!(
+        unopened,
+        Err(crate::ledger::LedgerError::Corrupt(_))
+    ));
 }
 
 async fn a_ticket_is_scanned_once(ledger: Books) {

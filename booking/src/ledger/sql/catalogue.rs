@@ -1,4 +1,4 @@
-//! Stores venues, shows, coverage and secrets. Changes of the catalogue are made one after another,
+//! Stores venues, shows and coverage. Changes of the catalogue are made one after another,
 //! because each locks the row with the catalogue's version. So a node that reads a version also
 //! finds all changes up to this version. `departures` stores departures.
 
@@ -11,15 +11,14 @@ use fairgate_model::shows::terms::SaleTerms;
 use fairgate_model::venues::VenueLocation;
 
 use super::rows::{
-    Result, bytes32, count, coverage_by_room, from_json, parsed, read_fate, run_of, small, text,
-    to_json,
+    Result, count, coverage_by_room, from_json, parsed, read_fate, run_of, small, text, to_json,
 };
 use super::{Ledger, lock, plan_pins, terms};
 use crate::ledger::{
     NewVenuePlan, PlanPin, ShowRefused, StoredShow, StoredShowVersions, UnchangedSeatCheck,
 };
 
-/// Venues, shows and secrets, and which room covers which show.
+/// Venues and shows, and which room covers which show.
 impl Ledger {
     /// Stores a plan as the venue's next version and returns the version. If the newest plan is the
     /// same, returns its version and stores no plan. Replaces the venue's location.
@@ -175,21 +174,6 @@ impl Ledger {
                     let sql = "SELECT at FROM terms WHERE show = $1 AND version = $2";
                     let found = tx.first(sql, &[&show.as_str(), &version]).await?;
                     found.map(|row| row.get(0)).transpose()
-                })
-            })
-            .await
-    }
-
-    /// Returns a named secret of the installation. The first call stores `fresh` as the secret.
-    pub async fn secret(&self, name: &'static str, fresh: [u8; 32]) -> Result<[u8; 32]> {
-        self.installation
-            .write((), move |tx, ()| {
-                Box::pin(async move {
-                    let sql = "INSERT INTO secrets (name, value) VALUES ($1, $2) \
-                         ON CONFLICT (name) DO NOTHING";
-                    tx.execute(sql, &[&name, &fresh]).await?;
-                    let sql = "SELECT value FROM secrets WHERE name = $1";
-                    bytes32(tx.query_one(sql, &[&name]).await?.get(0)?)
                 })
             })
             .await

@@ -44,6 +44,7 @@ mod return_rows;
 mod returns;
 mod rows;
 mod sandbox;
+mod secrets;
 mod settle;
 mod showing_rows;
 mod sold_shows;

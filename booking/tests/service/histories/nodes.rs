@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use booking::door::signing::keyring;
 use booking::ledger::Ledger;
+use fairgate_base::secret::InstallationSecret;
 use fairgate_databases::{Installation, PostgresDatabase};
 use fairgate_pass::Keyring;
 use fairgate_servers::actors::{TestAnswer, TestCall, TestClient, get, put, sign_test_pass, until};
 use fairgate_servers::{
     FakeStripeServer, PostgresServer, RedisServers, STRIPE_PUBLISHABLE_KEY, STRIPE_SECRET_KEY,
-    STRIPE_WEBHOOK_SECRET, free_port,
+    STRIPE_WEBHOOK_SECRET, TEST_SECRET, free_port,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -65,7 +66,8 @@ impl TwoNodes {
         let installation = Installation::Server(database.expect("a database"));
         let ledger = Ledger::open(installation.clone()).await.expect("migrated");
         let now_ms = jiff::Timestamp::now().as_millisecond();
-        let keyring = keyring(&installation, now_ms).await;
+        let secret = InstallationSecret::derive(TEST_SECRET);
+        let keyring = keyring(&installation, &secret, now_ms).await;
         let nodes = Self {
             ports,
             clients: urls.each_ref().map(|url| TestClient::of_address(url)),

@@ -70,7 +70,7 @@ async fn signed_event(scene: &Scene, at_s: i64) -> SignedSandboxEvent {
     let payment = text(&scene.pending["payment"], "payment");
     let payment = ledger.payment(&payment.parse().expect("an id")).await;
     let payment = payment.expect("readable").expect("the payment is stored");
-    let secret = ledger.secret("sandbox_webhook", [0; 32]).await;
+    let secret = ledger.secret(&secret(), "sandbox_webhook", [0; 32]).await;
     let sandbox = SandboxProvider::new(ledger, secret.expect("readable"));
     let event = sandbox
         .choose_outcome(&payment, SandboxOutcome::Approve, at_s)

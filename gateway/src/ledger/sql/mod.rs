@@ -13,6 +13,7 @@
 
 mod columns;
 mod copies;
+mod draw_secrets;
 mod draws;
 mod joins;
 mod lives;
@@ -28,6 +29,7 @@ mod tests;
 
 use std::sync::Arc;
 
+use fairgate_base::secret::InstallationSecret;
 use fairgate_databases::Installation;
 
 use columns::Result;
@@ -38,22 +40,28 @@ use queue::LineWriteQueue;
 #[derive(Clone)]
 pub struct RoomLedger {
     installation: Arc<Installation>,
+    /// Seals the secrets of draws.
+    secret: InstallationSecret,
     queue: LineWriteQueue,
 }
 
 impl RoomLedger {
-    /// Brings the gateway's tables up to date and opens the ledger over them.
+    /// Brings the gateway's tables up to date and opens the ledger over them. The secrets of draws
+    /// are sealed with `secret`, also those that an earlier version stored plain.
     ///
     /// # Errors
     /// Fails if a migration fails, or if the database is newer than this program.
-    pub async fn open(installation: Installation) -> Result<Self> {
+    pub async fn open(installation: Installation, secret: InstallationSecret) -> Result<Self> {
         installation
             .migrate("gateway", migrations::MIGRATIONS)
             .await?;
-        Ok(Self {
+        let ledger = Self {
             queue: LineWriteQueue::start(&installation),
             installation: Arc::new(installation),
-        })
+            secret,
+        };
+        ledger.seal_plain_draw_secrets().await?;
+        Ok(ledger)
     }
 
     /// Checks that the database accepts writes at the moment, by writing something.

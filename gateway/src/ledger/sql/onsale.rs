@@ -1,6 +1,7 @@
 //! Writes the rooms of an on-sale file in one transaction, and keeps their documents as they were
 //! applied, so that the next apply can tell what the file changed since.
 
+use fairgate_base::secret::InstallationSecret;
 use fairgate_databases::SqlTransaction;
 use futures_util::FutureExt;
 
@@ -20,7 +21,9 @@ impl RoomLedger {
         rooms: Vec<AppliedRoom>,
     ) -> std::result::Result<(), RoomsRefused> {
         self.installation
-            .write(rooms, |tx, rooms| apply_rooms(tx, rooms).boxed())
+            .write((rooms, self.secret.clone()), |tx, (rooms, secret)| {
+                apply_rooms(tx, rooms, secret).boxed()
+            })
             .await
     }
 
@@ -43,13 +46,14 @@ async fn applied_rooms(tx: &SqlTransaction) -> Result<Vec<(String, String)>> {
 async fn apply_rooms(
     tx: &SqlTransaction,
     rooms: &[AppliedRoom],
+    secret: &InstallationSecret,
 ) -> std::result::Result<(), RoomsRefused> {
     for room in rooms {
         let row = &room.row;
         match &room.change {
             AppliedRoomChange::None => {}
             AppliedRoomChange::Create(entry) => {
-                if !create_room(tx, row, entry).await? {
+                if !create_room(tx, row, entry, secret).await? {
                     return Err(RoomsRefused::ChangedMeanwhile);
                 }
             }

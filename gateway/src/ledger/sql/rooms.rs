@@ -1,6 +1,7 @@
 //! Stores rooms and their codes. Documents change by compare-and-set. A change and its audit row
 //! are written in one transaction.
 
+use fairgate_base::secret::InstallationSecret;
 use fairgate_databases::{SqlRow, SqlTransaction};
 use fairgate_pass::Digest;
 use fairgate_rules::phase::RoomFacts;
@@ -8,10 +9,9 @@ use fairgate_rules::room_document::RoomDocument;
 use futures_util::FutureExt;
 
 use super::columns::{Result, from_json, to_json};
+use super::draw_secrets::{open_draw_secret, seal_draw_secret};
 use super::{RoomLedger, notes};
-use crate::ledger::{
-    DrawSecret, DrawStage, RoomAuditEntry, RoomChangeOutcome, RoomRow, RoomVersion,
-};
+use crate::ledger::{DrawStage, RoomAuditEntry, RoomChangeOutcome, RoomRow, RoomVersion};
 
 /// At most this many codes are in one statement.
 const CODES_MAX: usize = 50_000;
@@ -22,14 +22,19 @@ impl RoomLedger {
     /// Reads every room.
     pub async fn rooms(&self) -> Result<Vec<RoomRow>> {
         self.installation
-            .read((), |tx, ()| all_rooms(tx).boxed())
+            .read(self.secret.clone(), |tx, secret| {
+                all_rooms(tx, secret).boxed()
+            })
             .await
     }
 
     /// Reads one room.
     pub async fn room(&self, room: &str) -> Result<Option<RoomRow>> {
         self.installation
-            .read(room.to_owned(), |tx, room| one_room(tx, room).boxed())
+            .read(
+                (room.to_owned(), self.secret.clone()),
+                |tx, (room, secret)| one_room(tx, room, secret).boxed(),
+            )
             .await
     }
 
@@ -45,9 +50,10 @@ impl RoomLedger {
     /// already.
     pub async fn create_room(&self, row: RoomRow, entry: RoomAuditEntry) -> Result<bool> {
         self.installation
-            .write((row, entry), |tx, (row, entry)| {
-                create_room(tx, row, entry).boxed()
-            })
+            .write(
+                (row, entry, self.secret.clone()),
+                |tx, (row, entry, secret)| create_room(tx, row, entry, secret).boxed(),
+            )
             .await
     }
 
@@ -87,24 +93,34 @@ impl RoomLedger {
     }
 }
 
-pub(super) async fn all_rooms(tx: &SqlTransaction) -> Result<Vec<RoomRow>> {
+pub(super) async fn all_rooms(
+    tx: &SqlTransaction,
+    secret: &InstallationSecret,
+) -> Result<Vec<RoomRow>> {
     let sql = format!("SELECT {COLUMNS} FROM gw_rooms ORDER BY created_at, room");
-    tx.query(&sql, &[]).await?.iter().map(room_of_row).collect()
+    let rows = tx.query(&sql, &[]).await?;
+    rows.iter().map(|row| room_of_row(row, secret)).collect()
 }
 
-pub(super) async fn one_room(tx: &SqlTransaction, room: &str) -> Result<Option<RoomRow>> {
+pub(super) async fn one_room(
+    tx: &SqlTransaction,
+    room: &str,
+    secret: &InstallationSecret,
+) -> Result<Option<RoomRow>> {
     let sql = format!("SELECT {COLUMNS} FROM gw_rooms WHERE room = $1");
     let row = tx.first(&sql, &[&room]).await?;
-    row.as_ref().map(room_of_row).transpose()
+    row.map(|row| room_of_row(&row, secret)).transpose()
 }
 
-fn room_of_row(row: &SqlRow) -> Result<RoomRow> {
+fn room_of_row(row: &SqlRow, secret: &InstallationSecret) -> Result<RoomRow> {
+    let room: String = row.get(0)?;
+    let draw_secret = open_draw_secret(secret, &room, row.get(4)?)?;
     Ok(RoomRow {
-        room: row.get(0)?,
+        room,
         document: from_json(row.get(1)?)?,
         facts: from_json(row.get(2)?)?,
         version: row.get(3)?,
-        secret: DrawSecret(row.get(4)?),
+        secret: draw_secret,
         created_at: row.get(5)?,
     })
 }
@@ -131,10 +147,12 @@ pub(super) async fn create_room(
     tx: &SqlTransaction,
     row: &RoomRow,
     entry: &RoomAuditEntry,
+    secret: &InstallationSecret,
 ) -> Result<bool> {
     let sql = "INSERT INTO gw_rooms (room, document, facts, version, secret, created_at)
          VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (room) DO NOTHING";
     let (document, facts) = (to_json(&row.document)?, to_json(&row.facts)?);
+    let sealed = seal_draw_secret(secret, &row.room, &row.secret.0);
     let made = tx
         .execute(
             sql,
@@ -143,7 +161,7 @@ pub(super) async fn create_room(
                 &document,
                 &facts,
                 &row.version,
-                &row.secret.0,
+                &sealed,
                 &row.created_at,
             ],
         )

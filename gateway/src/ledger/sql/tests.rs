@@ -1,6 +1,7 @@
 //! Runs the ledger contract on both databases. Also checks that the signing keys in a file of an
 //! older version are still used.
 
+use fairgate_base::secret::InstallationSecret;
 use fairgate_databases::{Installation, LedgerError, PostgresDatabase, SqliteDatabase};
 use fairgate_servers::{PostgresServer, must_skip};
 
@@ -13,7 +14,9 @@ async fn the_sqlite_ledger_keeps_the_contract_with_its_file_opened_twice() {
     let path = folder.path().join("ledger.db");
     contract::suite(async || {
         let file = Installation::File(SqliteDatabase::open(&path).expect("the file opens"));
-        RoomLedger::open(file).await.expect("it migrates")
+        RoomLedger::open(file, InstallationSecret::derive("a test's secret"))
+            .await
+            .expect("it migrates")
     })
     .await;
 }
@@ -29,7 +32,9 @@ async fn the_postgresql_ledger_keeps_the_contract_at_two_nodes() {
     contract::suite(async || {
         let database = PostgresDatabase::connect(&url).await.expect("it connects");
         let server = Installation::Server(database);
-        RoomLedger::open(server).await.expect("it migrates")
+        RoomLedger::open(server, InstallationSecret::derive("a test's secret"))
+            .await
+            .expect("it migrates")
     })
     .await;
 }
@@ -51,8 +56,9 @@ async fn the_signing_keys_of_an_older_file_are_still_used() {
         })
     });
     put.await.expect("it is written");
-    let opened = RoomLedger::open(file.clone()).await;
+    let secret = InstallationSecret::derive("a test's secret");
+    let opened = RoomLedger::open(file.clone(), secret.clone()).await;
     opened.expect("it migrates");
-    let keyring = booking::door::signing::keyring(&file, 2_000).await;
+    let keyring = booking::door::signing::keyring(&file, &secret, 2_000).await;
     assert_eq!(keyring.expect("keys").kid(), kid);
 }

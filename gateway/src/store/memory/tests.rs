@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use fairgate_base::secret::InstallationSecret;
 use fairgate_databases::{Installation, SqliteDatabase};
 use fairgate_rules::phase::RoomFacts;
 use fairgate_rules::room_document::RoomDocument;
@@ -21,7 +22,11 @@ async fn the_store_in_memory_keeps_the_contract_even_over_restarts() {
         let path = folder.path().join(format!("{at}.db"));
         async move {
             let writer = SqliteDatabase::open(&path).expect("the file opens");
-            let ledger = RoomLedger::open(Installation::File(writer)).await;
+            let ledger = RoomLedger::open(
+                Installation::File(writer),
+                InstallationSecret::derive("a test's secret"),
+            )
+            .await;
             let ledger = ledger.expect("migrates");
             let row = RoomRow {
                 room: "r".into(),
@@ -57,7 +62,11 @@ async fn the_store_in_memory_keeps_the_contract_even_over_restarts() {
 async fn numbers_that_redis_may_have_given_are_not_given_again() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let writer = SqliteDatabase::open(&folder.path().join("ledger.db")).expect("the file opens");
-    let ledger = RoomLedger::open(Installation::File(writer)).await;
+    let ledger = RoomLedger::open(
+        Installation::File(writer),
+        InstallationSecret::derive("a test's secret"),
+    )
+    .await;
     let ledger = ledger.expect("migrates");
     let life = ledger
         .begin_life("r", 0, 0, 1_000)

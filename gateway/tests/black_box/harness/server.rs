@@ -81,6 +81,11 @@ impl Server {
             ("FAIRGATE_JOINS_BURST", "100000"),
             ("FAIRGATE_LOG", "info"),
         ];
+        // A server on its own file makes a secret of its own.
+        let is_shared = |(name, _): &(&str, &str)| *name == "FAIRGATE_DATABASE_URL";
+        if settings.iter().any(is_shared) {
+            all.push(("FAIRGATE_SECRET", fairgate_servers::TEST_SECRET));
+        }
         all.extend_from_slice(settings);
         let server = Self {
             calls: TestClient::of_address(&format!("http://127.0.0.1:{port}")),

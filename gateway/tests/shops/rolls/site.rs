@@ -45,6 +45,7 @@ impl RollSite {
             ("FAIRGATE_PROMOTER_KEY", PROMOTER.to_owned()),
             ("FAIRGATE_PUBLIC_URL", SALE.to_owned()),
             ("FAIRGATE_TRUSTED_HOPS", "1".to_owned()),
+            ("FAIRGATE_SECRET", fairgate_servers::TEST_SECRET.to_owned()),
         ];
         let gateways =
             ["one", "two"].map(|name| GatewayProcess::new(folder.path(), name, &settings));

@@ -1,3 +1,4 @@
+use fairgate_base::secret::InstallationSecret;
 use fairgate_databases::{Installation, SqliteDatabase};
 use fairgate_model::shows::coverage::matches;
 use fairgate_model::venues::VenueLocation;
@@ -31,7 +32,11 @@ fn show(id: &str, title: &str, starts_at: &str, city: &str) -> ShowSummary {
 async fn open_rooms(rooms: &[(&str, i64, &[&str])]) -> Vec<Room> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = SqliteDatabase::open(&folder.path().join("ledger.db")).expect("the file opens");
-    let ledger = RoomLedger::open(Installation::File(file)).await;
+    let ledger = RoomLedger::open(
+        Installation::File(file),
+        InstallationSecret::derive("a test's secret"),
+    )
+    .await;
     let ledger = ledger.expect("it migrates");
     let mut opened = Vec::new();
     for (title, draw_at, shows) in rooms {

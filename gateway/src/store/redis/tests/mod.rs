@@ -12,6 +12,7 @@ use std::sync::Weak;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use fairgate_base::secret::InstallationSecret;
 use fairgate_databases::{Installation, SqliteDatabase};
 use fairgate_pass::{Digest, Holder};
 use fairgate_rules::phase::RoomFacts;
@@ -36,7 +37,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 async fn ledger_at(path: &std::path::Path) -> RoomLedger {
     let file = Installation::File(SqliteDatabase::open(path).expect("the file opens"));
-    let ledger = RoomLedger::open(file).await.expect("it migrates");
+    let ledger = RoomLedger::open(file, InstallationSecret::derive("a test's secret"))
+        .await
+        .expect("it migrates");
     let row = RoomRow {
         room: "r".into(),
         document: RoomDocument::everyday(),

@@ -2,6 +2,7 @@
 //! another installation.
 
 use super::*;
+use fairgate_base::secret::InstallationSecret;
 use fairgate_databases::PostgresDatabase;
 
 /// Opens one node over a Redis and a PostgreSQL. A test can then set back the rows in PostgreSQL.
@@ -13,7 +14,11 @@ async fn over(
     let database = PostgresDatabase::connect(&database.url())
         .await
         .expect("it connects");
-    let ledger = RoomLedger::open(Installation::Server(database)).await;
+    let ledger = RoomLedger::open(
+        Installation::Server(database),
+        InstallationSecret::derive("a test's secret"),
+    )
+    .await;
     let ledger = ledger.expect("it migrates");
     let store = store(&redis.url(), &ledger, "node-0").await;
     store.open("r").await.expect("it reads");

@@ -98,6 +98,25 @@ pub async fn open_installation(
     Ok((installation, Some(lock)))
 }
 
+/// Opens the database that the settings name for one command, while other processes may be using
+/// it. Makes and changes no tables, and does not lock the data folder.
+///
+/// # Errors
+/// [`BookingOpenError`].
+pub async fn open_beside(
+    stores: &StoreSettings,
+    data: &Path,
+) -> Result<Installation, BookingOpenError> {
+    if let Some(url) = &stores.database_url {
+        let database = PostgresDatabase::open_beside(&url.0).await?;
+        return Ok(Installation::Server(database));
+    }
+    let file = data.join(FILE);
+    let opened = SqliteDatabase::open_beside(&file);
+    let writer = opened.map_err(|error| BookingOpenError::File { file, error })?;
+    Ok(Installation::File(writer))
+}
+
 /// Opens the ledger in an installation's database, and brings its tables up to date.
 ///
 /// # Errors

@@ -1,6 +1,7 @@
 //! Builds the parts of the gateway, starts its loops, and stops them again in order.
 
 mod handles;
+pub mod keys;
 mod ports;
 
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use axum::Router;
-use booking::door::signing;
+use booking::door::signing::{self, KeyFollower};
 use booking::open;
 use fairgate_base::clock::Clock;
 use fairgate_base::http::Problem;
@@ -18,7 +19,7 @@ use fairgate_base::process::data::DataLock;
 use fairgate_base::process::leases::{ProcessLeases, ProcessStoreKind};
 use fairgate_base::process::serve::EndSignals;
 use fairgate_base::process::warning_log::log_warnings;
-use fairgate_base::process::{recorder, serve, until_ended};
+use fairgate_base::process::{recorder, serve, stopped, until_ended};
 use fairgate_base::secret::{InstallationSecret, open_secret, sealed_value};
 use fairgate_databases::Installation;
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -310,6 +311,14 @@ impl RoomParts<'_> {
         let keyring = signing::keyring(installation, secret, clock.now_ms())
             .await
             .context("there is no key to sign with")?;
+        let followed_keys = KeyFollower::new(installation, secret, &keyring);
+        let mut ending = stopping.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                never = followed_keys.run() => match never {},
+                () = stopped(&mut ending) => {}
+            }
+        });
         let ledger_id = installation.ledger_id().await?;
         let core = open_core(BookingDependencies {
             installation: installation.clone(),

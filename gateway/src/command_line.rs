@@ -14,7 +14,7 @@ use fairgate_base::config::{BadConfig, SecretSetting, SettingSources};
 use fairgate_base::process;
 use rand::RngExt;
 
-use crate::app::GatewayApp;
+use crate::app::{GatewayApp, keys};
 use crate::config::GatewayConfig;
 use crate::onsale::client::{OnsaleTarget, OnsaleUpload};
 use crate::upstream::{self, PaymentSettings};
@@ -50,6 +50,9 @@ enum GatewayCommand {
         #[arg(long)]
         preview: bool,
     },
+    /// Manages the keys that sign places, passes and tickets.
+    #[command(subcommand)]
+    Keys(KeysCommand),
     /// Checks a published draw offline; exits with 1 where it fails.
     VerifyDraw {
         /// The answer of GET /v1/rooms/{room}/draw.
@@ -61,6 +64,29 @@ enum GatewayCommand {
         #[arg(long)]
         jwks: Option<PathBuf>,
         /// Prints the findings as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Subcommand)]
+enum KeysCommand {
+    /// Makes a new signing key, while gateways and bookings serve. They publish it within two
+    /// seconds, and sign with it later. What the old key signed stays valid. The ledger and its
+    /// secret are those of the settings.
+    Rotate {
+        /// A TOML file of settings.
+        #[arg(long)]
+        config: Option<PathBuf>,
+        /// The folder of the ledger file, if no database is set.
+        #[arg(long)]
+        data: Option<PathBuf>,
+        /// After how many seconds the new key signs. Other services may use published keys for 300
+        /// seconds; fewer only if no other service verifies passes or tickets.
+        #[arg(long, value_name = "SECONDS", default_value_t = keys::SIGNS_AFTER_S,
+            value_parser = clap::value_parser!(u32).range(i64::from(keys::SIGNS_AFTER_S_MIN)..=86_400))]
+        after: u32,
+        /// Prints the keys as JSON. Times are unix seconds.
         #[arg(long)]
         json: bool,
     },
@@ -116,6 +142,12 @@ fn start(cli: GatewayCli) -> anyhow::Result<()> {
                 target,
                 preview,
             }) => apply_onsale(&file, target.unwrap_or_default(), preview).await,
+            Some(GatewayCommand::Keys(KeysCommand::Rotate {
+                config,
+                data,
+                after,
+                json,
+            })) => rotate_keys(config, data, after, json).await,
             Some(GatewayCommand::VerifyDraw { .. }) => {
                 bail!("a draw is verified without a runtime")
             }
@@ -220,6 +252,33 @@ async fn apply_onsale(file: &Path, target: String, preview: bool) -> anyhow::Res
     let target = OnsaleTarget::Address(target);
     let outcome = upload.apply(&target, &key, &name, preview).await?;
     for line in outcome.lines(preview) {
+        println!("{line}");
+    }
+    Ok(())
+}
+
+#[expect(
+    clippy::print_stdout,
+    reason = "a command tells its caller what it did"
+)]
+async fn rotate_keys(
+    config: Option<PathBuf>,
+    data: Option<PathBuf>,
+    after_s: u32,
+    json: bool,
+) -> anyhow::Result<()> {
+    let knobs = GatewayArguments {
+        config,
+        listen: None,
+        data,
+    };
+    let config = GatewayConfig::resolve(&sources(&knobs)?)?;
+    let rotation = keys::rotate(&config, after_s).await?;
+    if json {
+        println!("{}", serde_json::to_string(&rotation)?);
+        return Ok(());
+    }
+    for line in keys::lines(&rotation) {
         println!("{line}");
     }
     Ok(())

@@ -1,3 +1,4 @@
-//! The installation's keys, which sign passes and tickets.
+//! The installation's keys, which sign passes and tickets, and their rotation.
 
+pub mod rotation;
 pub mod signing;

@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 
 use crate::app::{Booking, BookingSetup};
 use crate::config::BookingConfig;
-use crate::door::signing::keyring;
+use crate::door::signing::{KeyFollower, keyring};
 use crate::http::internal::InternalRoutes;
 use crate::http::internal_key::InternalKey;
 use crate::http::ops::BookingOpsRoutes;
@@ -59,6 +59,7 @@ pub struct BookingService {
     config: BookingConfig,
     leases: Option<ProcessLeases>,
     installation: Option<Installation>,
+    keys: Option<KeyFollower>,
     _lock: Option<DataLock>,
 }
 
@@ -81,6 +82,7 @@ impl BookingService {
         let keyring = keyring(&installation, &secret, clock.now_ms())
             .await
             .map_err(BookingOpenError::from)?;
+        let keys = KeyFollower::new(&installation, &secret, &keyring);
         let setup = BookingSetup {
             secret,
             keyring,
@@ -94,6 +96,7 @@ impl BookingService {
         Ok(Self {
             leases,
             installation: Some(installation),
+            keys: Some(keys),
             _lock: lock,
             ..Self::with_booking(booking, config).await?
         })
@@ -119,6 +122,7 @@ impl BookingService {
             config,
             leases: None,
             installation: None,
+            keys: None,
             _lock: None,
         })
     }
@@ -142,6 +146,7 @@ impl BookingService {
             config,
             leases,
             installation,
+            keys,
             _lock,
         } = self;
         let (stop, stopping) = watch::channel(false);
@@ -149,6 +154,9 @@ impl BookingService {
         let metrics = recorder();
         let mut workers = booking.start();
         workers.spawn(run_metrics_upkeep(metrics.clone()));
+        if let Some(keys) = keys {
+            workers.spawn(async move { match keys.run().await {} });
+        }
         let gateways = InternalRoutes {
             desk: booking.gateways().clone(),
             key: InternalKey::new(config.internal.key.as_ref()),

@@ -10,7 +10,8 @@ use aws_lc_rs::{constant_time::verify_slices_are_equal, hmac};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 
 use crate::fields::{push_number, take, take_number};
-use crate::verify::judge_pass;
+use crate::keyring::SigningKey;
+use crate::verify::{has_ended, judge_pass};
 use crate::{
     Digest, Holder, Keyring, PassClaims, PassError, PlaceClaims, TokenError, VerifiedPass,
 };
@@ -70,7 +71,7 @@ impl Keyring {
     /// 2106. The same claims give the same text.
     pub fn place_cookie(&self, claims: &PlaceClaims) -> Option<String> {
         let fields = place_fields(claims)?;
-        Some(self.write_cookie(CookieKind::Place, &claims.room, fields))
+        Some(self.write_cookie(CookieKind::Place, &claims.room, fields, claims.iat))
     }
 
     /// Reads a place of `room` from the value of its cookie. The caller must check whether the
@@ -79,7 +80,7 @@ impl Keyring {
     /// # Errors
     /// Fails if the value is not a place of this room that this installation wrote.
     pub fn read_place_cookie(&self, value: &str, room: &str) -> Result<PlaceCookie, TokenError> {
-        let fields = self.read_cookie(CookieKind::Place, value, room)?;
+        let fields = self.read_cookie(CookieKind::Place, value, room, |_| true)?;
         take_place(&fields)
     }
 
@@ -100,37 +101,46 @@ impl Keyring {
         push_number(&mut fields, claims.number);
         fields.extend(id.to_be_bytes());
         (claims.nbf == claims.iat)
-            .then(|| self.write_cookie(CookieKind::Pass, &claims.room, fields))
+            .then(|| self.write_cookie(CookieKind::Pass, &claims.room, fields, claims.iat))
     }
 
     /// Reads a pass of `room` from the value of its cookie, and checks it at `now` (unix seconds).
     ///
     /// # Errors
     /// Fails if the value is not a pass of this room that this installation wrote, or is not valid
-    /// yet.
+    /// yet. Also fails if its key was retired so long ago that the last pass has ended.
     pub fn verify_pass_cookie(
         &self,
         value: &str,
         room: &str,
         now: i64,
     ) -> Result<VerifiedPass, PassError> {
-        let fields = self.read_cookie(CookieKind::Pass, value, room)?;
+        let accepts = |key: &SigningKey| !has_ended(key.passes_until, now);
+        let fields = self.read_cookie(CookieKind::Pass, value, room, accepts)?;
         judge_pass(take_pass(&fields, room)?, now)
     }
 
-    pub(crate) fn write_cookie(&self, kind: CookieKind, room: &str, mut fields: Vec<u8>) -> String {
-        let mac = mac(self.cookie_key(), kind, room, &fields);
+    /// Writes a value with the key of the date `at`, unix seconds.
+    pub(crate) fn write_cookie(
+        &self,
+        kind: CookieKind,
+        room: &str,
+        mut fields: Vec<u8>,
+        at: i64,
+    ) -> String {
+        let mac = mac(&self.keys().at(at).cookie, kind, room, &fields);
         fields.extend(mac);
         URL_SAFE_NO_PAD.encode(fields)
     }
 
     /// Checks the MAC of a value, and returns its fields. A MAC that was made with a retired key is
-    /// accepted.
+    /// valid too. Only the keys that `accepts` names are tried.
     pub(crate) fn read_cookie(
         &self,
         kind: CookieKind,
         value: &str,
         room: &str,
+        accepts: impl Fn(&SigningKey) -> bool,
     ) -> Result<Vec<u8>, TokenError> {
         if value.len() > VALUE_CHARS_MAX {
             return Err(TokenError::TooLong);
@@ -143,9 +153,13 @@ impl Keyring {
             .checked_sub(MAC_BYTES)
             .ok_or(TokenError::Malformed)?;
         let given_mac = bytes.split_off(end);
-        let is_ours =
-            |key| verify_slices_are_equal(&mac(key, kind, room, &bytes), &given_mac).is_ok();
-        match self.cookie_keys().iter().any(is_ours) {
+        let is_ours = |key: &SigningKey| {
+            let expected = mac(&key.cookie, kind, room, &bytes);
+            verify_slices_are_equal(&expected, &given_mac).is_ok()
+        };
+        let keys = self.keys();
+        let mut accepted = keys.all().filter(|key| accepts(key));
+        match accepted.any(is_ours) {
             true => Ok(bytes),
             false => Err(TokenError::BadSignature),
         }

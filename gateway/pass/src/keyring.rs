@@ -1,10 +1,11 @@
-//! The keys of an installation. The newest key that is not retired signs; all keys verify.
+//! The keys of an installation. A value is signed with the key of its own date; all keys verify.
 
 use std::{ops::Deref, sync::Arc};
 
 use aws_lc_rs::hmac;
 use aws_lc_rs::signature::Ed25519KeyPair;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use parking_lot::RwLock;
 use serde::Serialize;
 
 use crate::code::{TicketWithoutCode, sign_code};
@@ -14,19 +15,32 @@ use crate::{
     verify::{ISSUER, TokenKind},
 };
 
-/// A handle to the keys; a clone is cheap. It derefs to a [`Verifier`], so it also verifies.
+/// A handle to the keys; a clone is cheap. It derefs to a [`Verifier`], so it also verifies. All
+/// clones, and the verifiers that were taken from them, use new keys at once after
+/// [`Keyring::replace_keys`].
 #[derive(Clone)]
-pub struct Keyring(Arc<KeyringShared>);
+pub struct Keyring {
+    signing: Arc<RwLock<Arc<SigningKeys>>>,
+    verifier: Verifier,
+}
 
-struct KeyringShared {
+pub(crate) struct SigningKeys {
+    /// The newest key comes first. Of two keys that sign from the same second on, the name decides.
+    keys: Vec<SigningKey>,
+    jwks: Jwks,
+}
+
+/// A key that signs, or has signed.
+pub(crate) struct SigningKey {
     kid: String,
     signing: EncodingKey,
     /// The same key, for the codes of tickets.
     codes: Ed25519KeyPair,
-    jwks: Jwks,
-    verifier: Verifier,
-    /// The keys of cookies, in the order of the JWKS. New cookies are written with the first one.
-    cookie_keys: Vec<hmac::Key>,
+    /// The key of cookies.
+    pub(crate) cookie: hmac::Key,
+    signs_from: i64,
+    retired_at: Option<i64>,
+    pub(crate) passes_until: Option<i64>,
 }
 
 /// The ticket would be longer than a door reads, so it was not issued. Its title or name is too
@@ -49,76 +63,124 @@ struct JwtPayload<'a, C> {
     claims: &'a C,
 }
 
-impl Keyring {
-    /// Makes a keyring. All of its keys verify; the newest key that is not retired signs.
-    ///
-    /// # Errors
-    /// Fails if a key is damaged or misnamed, or if no key can sign.
-    pub fn new(mut keys: Vec<StoredKey>) -> Result<Self, TokenKeyError> {
-        // Two keys may have been made in the same second. Such keys are sorted by name, so that
-        // every node signs with the same key.
+impl SigningKeys {
+    fn new(mut keys: Vec<StoredKey>) -> Result<Self, TokenKeyError> {
+        // Two keys may sign from the same second on. Such keys are sorted by name, so that every
+        // node signs with the same key.
         keys.sort_by(|a, b| {
-            let rank = |key: &StoredKey| (key.retired_at.is_none(), key.created_at);
+            let rank = StoredKey::first_signs_at;
             rank(b).cmp(&rank(a)).then_with(|| a.kid.cmp(&b.kid))
         });
-        let current = keys
-            .first()
-            .filter(|key| key.retired_at.is_none())
-            .ok_or(TokenKeyError::NoneSigns)?;
+        if keys.iter().all(|key| key.retired_at.is_some()) {
+            return Err(TokenKeyError::NoneSigns);
+        }
+        let public = keys.iter().map(StoredKey::public);
         let jwks = Jwks {
-            keys: keys
-                .iter()
-                .map(StoredKey::public)
-                .collect::<Result<Vec<Jwk>, _>>()?,
+            keys: public.collect::<Result<Vec<Jwk>, _>>()?,
         };
-        Ok(Self(Arc::new(KeyringShared {
-            kid: current.kid.clone(),
-            signing: EncodingKey::from_ed_der(&current.pkcs8),
-            codes: current.key_pair()?,
-            verifier: Verifier::new(&jwks)?,
-            cookie_keys: keys.iter().map(StoredKey::cookie_key).collect(),
+        let keys = keys.iter().map(|key| {
+            Ok(SigningKey {
+                kid: key.kid.clone(),
+                signing: EncodingKey::from_ed_der(&key.pkcs8),
+                codes: key.key_pair()?,
+                cookie: key.cookie_key(),
+                signs_from: key.first_signs_at(),
+                retired_at: key.retired_at,
+                passes_until: key.passes_until,
+            })
+        });
+        Ok(Self {
+            keys: keys.collect::<Result<_, _>>()?,
             jwks,
-        })))
+        })
+    }
+
+    /// Returns the key that signs what is dated `at`, unix seconds: the newest one that had begun
+    /// to sign and was not retired by then. So the same claims give the same text at every node and
+    /// at any time, also after a rotation. What is dated before every key is signed with the
+    /// oldest.
+    pub(crate) fn at(&self, at: i64) -> &SigningKey {
+        let signs = |key: &&SigningKey| {
+            key.signs_from <= at && key.retired_at.is_none_or(|retired_at| at < retired_at)
+        };
+        let chosen = self.keys.iter().find(signs);
+        chosen
+            .or(self.keys.last())
+            .expect("a keyring has at least one key")
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &SigningKey> {
+        self.keys.iter()
+    }
+
+    /// Returns the public keys, each with the time until which its passes are accepted.
+    fn public(&self) -> impl Iterator<Item = (&Jwk, Option<i64>)> {
+        let ends = self.keys.iter().map(|key| key.passes_until);
+        self.jwks.keys.iter().zip(ends)
+    }
+}
+
+impl Keyring {
+    /// Makes a keyring. All of its keys verify. A value is signed with the newest key that had
+    /// begun to sign at the value's date, and was not retired by then.
+    ///
+    /// # Errors
+    /// Fails if a key is damaged or misnamed, or if every key is retired.
+    pub fn new(keys: Vec<StoredKey>) -> Result<Self, TokenKeyError> {
+        let signing = SigningKeys::new(keys)?;
+        Ok(Self {
+            verifier: Verifier::with_ends(signing.public())?,
+            signing: Arc::new(RwLock::new(Arc::new(signing))),
+        })
+    }
+
+    /// Uses other keys from now on, in all clones of this keyring and in the verifiers that were
+    /// taken from it.
+    ///
+    /// # Errors
+    /// Fails as [`Self::new`] does. Then nothing was changed.
+    pub fn replace_keys(&self, keys: Vec<StoredKey>) -> Result<(), TokenKeyError> {
+        let signing = SigningKeys::new(keys)?;
+        // A new key must verify before it signs.
+        self.verifier.replace(signing.public())?;
+        *self.signing.write() = Arc::new(signing);
+        Ok(())
     }
 
     /// Returns the public keys, for `/.well-known/jwks.json`.
     pub fn jwks(&self) -> Jwks {
-        self.0.jwks.clone()
+        self.keys().jwks.clone()
     }
 
-    /// Returns the name of the key that signs.
-    pub fn kid(&self) -> &str {
-        &self.0.kid
+    /// Returns the name of the key that signs what is dated `at`, unix seconds.
+    pub fn kid_at(&self, at: i64) -> String {
+        self.keys().at(at).kid.clone()
     }
 
     /// Returns a handle that can verify but not sign, to be passed to other code.
     pub fn verifier(&self) -> Verifier {
-        self.0.verifier.clone()
+        self.verifier.clone()
     }
 
-    /// Returns the key that writes cookies.
-    pub(crate) fn cookie_key(&self) -> &hmac::Key {
-        &self.0.cookie_keys[0]
-    }
-
-    /// Returns all keys whose cookies are accepted.
-    pub(crate) fn cookie_keys(&self) -> &[hmac::Key] {
-        &self.0.cookie_keys
+    pub(crate) fn keys(&self) -> Arc<SigningKeys> {
+        Arc::clone(&self.signing.read())
     }
 
     /// Signs a place. The same claims give the same text.
     pub fn sign_place(&self, claims: &PlaceClaims) -> String {
-        self.sign_addressed(TokenKind::Place, claims)
+        self.sign_addressed(TokenKind::Place, claims, claims.iat)
     }
 
     /// Signs a pass. The same claims give the same text.
     pub fn sign_pass(&self, claims: &PassClaims) -> String {
-        self.sign_addressed(TokenKind::Pass, claims)
+        self.sign_addressed(TokenKind::Pass, claims, claims.iat)
     }
 
     /// Signs a freeze. The payload is exactly the claims. The same claims give the same text.
     pub fn sign_freeze(&self, claims: &FreezeClaims) -> String {
-        self.sign_payload(TokenKind::Freeze, claims)
+        let frozen_at = claims.frozen_at.parse::<jiff::Timestamp>();
+        let at = frozen_at.map_or(i64::MAX, jiff::Timestamp::as_second);
+        self.sign_payload(TokenKind::Freeze, claims, at)
     }
 
     /// Signs a ticket. The same claims give the same text.
@@ -126,7 +188,7 @@ impl Keyring {
     /// # Errors
     /// [`TicketTooLong`] if a title or a name is so long that a door would not read the ticket.
     pub fn sign_ticket(&self, claims: &TicketClaims) -> Result<String, TicketTooLong> {
-        let ticket = self.sign_payload(TokenKind::Ticket, claims);
+        let ticket = self.sign_payload(TokenKind::Ticket, claims, claims.iat);
         match ticket.len() {
             bytes if bytes > TOKEN_BYTES_MAX => Err(TicketTooLong { bytes }),
             _ => Ok(ticket),
@@ -140,10 +202,12 @@ impl Keyring {
     /// # Errors
     /// [`TicketWithoutCode`] if the ids or the times are not of the form that booking writes.
     pub fn sign_ticket_code(&self, claims: &TicketClaims) -> Result<String, TicketWithoutCode> {
-        sign_code(claims, &self.0.kid, &self.0.codes)
+        let keys = self.keys();
+        let key = keys.at(claims.iat);
+        sign_code(claims, &key.kid, &key.codes)
     }
 
-    fn sign_addressed(&self, kind: TokenKind, claims: &impl Serialize) -> String {
+    fn sign_addressed(&self, kind: TokenKind, claims: &impl Serialize, at: i64) -> String {
         let aud = kind.audience().expect("places and passes have an audience");
         self.sign_payload(
             kind,
@@ -152,14 +216,18 @@ impl Keyring {
                 aud,
                 claims,
             },
+            at,
         )
     }
 
-    fn sign_payload(&self, kind: TokenKind, payload: &impl Serialize) -> String {
+    /// Signs with the key of the date `at`, unix seconds.
+    fn sign_payload(&self, kind: TokenKind, payload: &impl Serialize, at: i64) -> String {
+        let keys = self.keys();
+        let key = keys.at(at);
         let mut header = Header::new(Algorithm::EdDSA);
         header.typ = Some(kind.typ().into());
-        header.kid = Some(self.0.kid.clone());
-        encode(&header, payload, &self.0.signing).expect(
+        header.kid = Some(key.kid.clone());
+        encode(&header, payload, &key.signing).expect(
             "plain structs serialise, and a key checked when the keyring was built signs any bytes",
         )
     }
@@ -168,6 +236,6 @@ impl Keyring {
 impl Deref for Keyring {
     type Target = Verifier;
     fn deref(&self) -> &Verifier {
-        &self.0.verifier
+        &self.verifier
     }
 }

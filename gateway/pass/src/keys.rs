@@ -24,11 +24,19 @@ pub struct StoredKey {
     /// The Ed25519 private key, PKCS#8 DER. It is serialised as base64.
     #[serde(with = "as_base64")]
     pub pkcs8: Vec<u8>,
-    /// When the key was made, unix seconds. The newest key that is not retired signs.
+    /// When the key was made, unix seconds.
     pub created_at: i64,
-    /// When the key was retired, unix seconds. From then on it signs nothing new, but still
-    /// verifies.
+    /// From when on the key signs, unix seconds. Until then every node and every reader of the JWKS
+    /// can learn of it. Keys of earlier versions sign from [`Self::created_at`] on.
+    #[serde(default)]
+    pub signs_from: Option<i64>,
+    /// When the key was retired, unix seconds. It signs nothing that is dated later, but still
+    /// verifies. May lie in the future.
     pub retired_at: Option<i64>,
+    /// Until when passes of this key are accepted, unix seconds. By then the last one has ended.
+    /// Places, freezes and tickets are accepted for as long as the key is in the list.
+    #[serde(default)]
+    pub passes_until: Option<i64>,
 }
 
 /// A public key, RFC 8037.
@@ -56,7 +64,7 @@ pub struct Jwk {
 /// The answer of `/.well-known/jwks.json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Jwks {
-    /// The keys. In the answer of an installation the first one is the key that signs.
+    /// The keys. In the answer of an installation the newest one comes first.
     pub keys: Vec<Jwk>,
 }
 
@@ -104,8 +112,16 @@ impl StoredKey {
             kid: thumbprint(pair.public_key().as_ref()),
             pkcs8,
             created_at: now,
+            signs_from: None,
             retired_at: None,
+            passes_until: None,
         })
+    }
+
+    /// Returns from when on the key signs, unix seconds.
+    #[must_use]
+    pub fn first_signs_at(&self) -> i64 {
+        self.signs_from.unwrap_or(self.created_at)
     }
 
     /// Derives the key of the cookies' MACs.
@@ -142,6 +158,7 @@ impl fmt::Debug for StoredKey {
         f.debug_struct("StoredKey")
             .field("kid", &self.kid)
             .field("created_at", &self.created_at)
+            .field("signs_from", &self.signs_from)
             .field("retired_at", &self.retired_at)
             .finish_non_exhaustive()
     }

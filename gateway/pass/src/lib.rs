@@ -10,6 +10,7 @@ mod holder;
 mod keyring;
 mod keys;
 mod moving;
+mod rotation;
 mod verify;
 
 pub use claims::{
@@ -21,4 +22,5 @@ pub use holder::{Digest, Holder, NotHex32, VOID};
 pub use keyring::{Keyring, TicketTooLong};
 pub use keys::{Jwk, Jwks, StoredKey, TokenKeyError};
 pub use moving::PlaceMove;
+pub use rotation::{RETIRED_PASSES_S, RotationUnderWay, rotate};
 pub use verify::{LEEWAY_S, PassError, PlaceError, TOKEN_BYTES_MAX, TokenError, Verifier};

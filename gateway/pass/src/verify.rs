@@ -5,12 +5,13 @@
 use std::{collections::HashMap, sync::Arc};
 
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header, errors::ErrorKind};
+use parking_lot::RwLock;
 use serde::de::DeserializeOwned;
 
 use crate::code::{CODE_PREFIX, CodeFault, key_tag, read_code};
 use crate::fields::BrokenField;
 use crate::{
-    FreezeClaims, Jwks, LivePass, PassClaims, PlaceClaims, TicketClaims, TokenKeyError,
+    FreezeClaims, Jwk, Jwks, LivePass, PassClaims, PlaceClaims, TicketClaims, TokenKeyError,
     VerifiedPass,
 };
 
@@ -133,12 +134,17 @@ pub enum PassError {
 
 /// Checks signed values. It has only public keys, and a clone is cheap.
 #[derive(Clone)]
-pub struct Verifier(Arc<HashMap<String, PublicKey>>);
+pub struct Verifier(Arc<RwLock<Arc<PublicKeys>>>);
+
+type PublicKeys = HashMap<String, PublicKey>;
 
 struct PublicKey {
     decoding: DecodingKey,
     /// The 32 public bytes.
     bytes: Vec<u8>,
+    /// Until when passes of this key are accepted, unix seconds. For ever if it is not known, as in
+    /// a JWKS.
+    passes_until: Option<i64>,
 }
 
 impl Verifier {
@@ -148,13 +154,28 @@ impl Verifier {
     /// # Errors
     /// Fails if an Ed25519 key is damaged, or its `kid` is not its thumbprint.
     pub fn new(jwks: &Jwks) -> Result<Self, TokenKeyError> {
-        let supported_keys = jwks.keys.iter().filter(|jwk| jwk.is_ours());
-        let keys = supported_keys.map(|jwk| {
-            let bytes = jwk.public_bytes()?;
-            let decoding = DecodingKey::from_ed_der(&bytes);
-            Ok((jwk.kid.clone(), PublicKey { decoding, bytes }))
-        });
-        Ok(Self(Arc::new(keys.collect::<Result<_, _>>()?)))
+        Self::with_ends(jwks.keys.iter().map(|jwk| (jwk, None)))
+    }
+
+    /// Makes a verifier from keys, each with the time until which its passes are accepted.
+    pub(crate) fn with_ends<'a>(
+        keys: impl Iterator<Item = (&'a Jwk, Option<i64>)>,
+    ) -> Result<Self, TokenKeyError> {
+        Ok(Self(Arc::new(RwLock::new(Arc::new(read_keys(keys)?)))))
+    }
+
+    /// Uses other keys from now on, in all clones.
+    pub(crate) fn replace<'a>(
+        &self,
+        keys: impl Iterator<Item = (&'a Jwk, Option<i64>)>,
+    ) -> Result<(), TokenKeyError> {
+        let keys = Arc::new(read_keys(keys)?);
+        *self.0.write() = keys;
+        Ok(())
+    }
+
+    fn keys(&self) -> Arc<PublicKeys> {
+        Arc::clone(&self.0.read())
     }
 
     /// Checks a place of `room` at `now` (unix seconds).
@@ -169,7 +190,7 @@ impl Verifier {
         room: &str,
         now: i64,
     ) -> Result<PlaceClaims, PlaceError> {
-        let claims: PlaceClaims = self.read_claims(TokenKind::Place, token)?;
+        let (claims, _): (PlaceClaims, _) = self.read_claims(TokenKind::Place, token)?;
         if claims.room != room {
             return Err(PlaceError::OtherRoom);
         }
@@ -183,9 +204,14 @@ impl Verifier {
     /// room.
     ///
     /// # Errors
-    /// Fails if the token is not a pass, or is not valid yet.
+    /// Fails if the token is not a pass, or is not valid yet. Also fails if its key was retired so
+    /// long ago that the last pass it signed has ended.
     pub fn verify_pass(&self, token: &str, now: i64) -> Result<VerifiedPass, PassError> {
-        judge_pass(self.read_claims(TokenKind::Pass, token)?, now)
+        let (claims, passes_until) = self.read_claims(TokenKind::Pass, token)?;
+        if has_ended(passes_until, now) {
+            return Err(TokenError::UnknownKey.into());
+        }
+        judge_pass(claims, now)
     }
 
     /// Checks a freeze.
@@ -193,7 +219,8 @@ impl Verifier {
     /// # Errors
     /// Fails if the text is not a freeze that one of these keys signed.
     pub fn verify_freeze(&self, jws: &str) -> Result<FreezeClaims, TokenError> {
-        self.read_claims(TokenKind::Freeze, jws)
+        let (claims, _) = self.read_claims(TokenKind::Freeze, jws)?;
+        Ok(claims)
     }
 
     /// Checks a ticket. The text is the code that its QR code holds, or the JWS. The QR codes of
@@ -204,14 +231,15 @@ impl Verifier {
     /// Fails if the text is not a ticket that one of these keys signed.
     pub fn verify_ticket(&self, text: &str) -> Result<TicketClaims, TokenError> {
         if !text.starts_with(CODE_PREFIX) {
-            return self.read_claims(TokenKind::Ticket, text);
+            let (claims, _) = self.read_claims(TokenKind::Ticket, text)?;
+            return Ok(claims);
         }
         if text.len() > TOKEN_BYTES_MAX {
             return Err(TokenError::TooLong);
         }
+        let keys = self.keys();
         read_code(text, |tag| {
-            let tagged_keys = self
-                .0
+            let tagged_keys = keys
                 .iter()
                 .filter(move |(kid, _)| key_tag(kid) == Some(tag));
             tagged_keys.map(|(_, key)| &*key.bytes)
@@ -223,15 +251,18 @@ impl Verifier {
         })
     }
 
+    /// Reads a signed value, and returns its claims and the time until which passes of its key are
+    /// accepted.
     fn read_claims<C: DeserializeOwned>(
         &self,
         kind: TokenKind,
         token: &str,
-    ) -> Result<C, TokenError> {
+    ) -> Result<(C, Option<i64>), TokenError> {
         let kid = check_header(kind, token)?.ok_or(TokenError::UnknownKey)?;
-        let key = self.0.get(&kid).ok_or(TokenError::UnknownKey)?;
+        let keys = self.keys();
+        let key = keys.get(&kid).ok_or(TokenError::UnknownKey)?;
         decode(token, &key.decoding, &kind.validation())
-            .map(|read| read.claims)
+            .map(|read| (read.claims, key.passes_until))
             .map_err(|error| match error.kind() {
                 ErrorKind::InvalidSignature => TokenError::BadSignature,
                 ErrorKind::InvalidIssuer => TokenError::WrongIssuer,
@@ -275,6 +306,27 @@ fn check_header(kind: TokenKind, token: &str) -> Result<Option<String>, TokenErr
         Some(_) => Err(TokenError::Malformed),
         None => Ok(header.kid),
     }
+}
+
+fn read_keys<'a>(
+    keys: impl Iterator<Item = (&'a Jwk, Option<i64>)>,
+) -> Result<PublicKeys, TokenKeyError> {
+    let supported_keys = keys.filter(|(jwk, _)| jwk.is_ours());
+    let keys = supported_keys.map(|(jwk, passes_until)| {
+        let bytes = jwk.public_bytes()?;
+        let key = PublicKey {
+            decoding: DecodingKey::from_ed_der(&bytes),
+            bytes,
+            passes_until,
+        };
+        Ok((jwk.kid.clone(), key))
+    });
+    keys.collect()
+}
+
+/// Returns whether the passes of a key that are accepted until this time have all ended at `now`.
+pub(crate) fn has_ended(passes_until: Option<i64>, now: i64) -> bool {
+    passes_until.is_some_and(|until| now >= until)
 }
 
 /// Compares the times of a pass with `now` (unix seconds). The caller has checked the signature.

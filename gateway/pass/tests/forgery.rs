@@ -402,7 +402,8 @@ fn tokens_of_a_retired_key_verify_until_the_key_is_removed() {
     };
     let next = StoredKey::generate(NOW + 10).unwrap();
     let rotated = Keyring::new(vec![retired.clone(), next.clone()]).unwrap();
-    assert_eq!(rotated.kid(), next.kid);
+    assert_eq!(rotated.kid_at(NOW + 10), next.kid);
+    assert_eq!(rotated.kid_at(NOW + 9), a.key.kid);
     assert_eq!(
         rotated
             .jwks()

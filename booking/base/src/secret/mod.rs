@@ -9,6 +9,7 @@ mod file;
 mod stored;
 
 use std::fmt;
+use std::sync::Arc;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
@@ -34,7 +35,7 @@ const SEALED_CHARS_MIN: usize = VERSION.len() + ((NONCE_LEN + TAG_BYTES) * 4).di
 /// The installation's secret, from which all sub-keys follow. Its `Debug` output does not show it.
 /// A clone is cheap.
 #[derive(Clone)]
-pub struct InstallationSecret(Prk);
+pub struct InstallationSecret(Arc<Prk>);
 
 /// A sealed value that this secret does not open under this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -60,7 +61,8 @@ impl InstallationSecret {
     /// Derives the secret's keys from its text. The same text gives the same keys in every process.
     #[must_use]
     pub fn derive(text: &str) -> Self {
-        Self(Salt::new(HKDF_SHA256, SALT).extract(text.as_bytes()))
+        let derived = Salt::new(HKDF_SHA256, SALT).extract(text.as_bytes());
+        Self(Arc::new(derived))
     }
 
     /// Returns a key of 32 bytes for one purpose, by HKDF-SHA256. The keys of two purposes tell

@@ -123,11 +123,11 @@ impl SqlTransaction {
 async fn replace(
     tx: &SqlTransaction,
     name: &str,
-    from: &Vec<u8>,
-    to: &Vec<u8>,
+    from: &[u8],
+    to: &[u8],
 ) -> Result<bool, LedgerError> {
     let sql = "UPDATE installation SET value = $1 WHERE name = $2 AND value = $3";
-    Ok(tx.execute(sql, &[to, &name, from]).await? == 1)
+    Ok(tx.execute(sql, &[&to, &name, &from]).await? == 1)
 }
 
 async fn read_check(tx: &SqlTransaction) -> Result<Option<String>, LedgerError> {

@@ -9,7 +9,7 @@ mod reader;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OpenFlags};
 use tokio::sync::oneshot;
 
 use crate::LedgerError;
@@ -178,6 +178,17 @@ impl SqliteDatabase {
 /// Returns an error where the file cannot be opened as a database.
 pub(crate) fn open_to_write(path: &Path) -> Result<Arc<SqliteConnection>, LedgerError> {
     let connection = Connection::open(path)?;
+    prepare(&connection)?;
+    Ok(SqliteConnection::new(connection))
+}
+
+/// Opens the existing file at `path` for writing, while another process may be using it.
+///
+/// # Errors
+/// Returns an error where there is no such file, or it cannot be opened as a database.
+pub(crate) fn open_existing_to_write(path: &Path) -> Result<Arc<SqliteConnection>, LedgerError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
     prepare(&connection)?;
     Ok(SqliteConnection::new(connection))
 }

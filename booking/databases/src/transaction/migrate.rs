@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{SqlTransaction, on_file};
 use crate::own_tables;
 use crate::sql::{Migration, SqlDialect};
-use crate::sqlite::open_to_write;
+use crate::sqlite::{open_existing_to_write, open_to_write};
 use crate::{LedgerError, PostgresDatabase, SqliteDatabase};
 
 impl SqliteDatabase {
@@ -24,6 +24,18 @@ impl SqliteDatabase {
             Box::pin(async move { apply_migrations(tx, "installation", &steps).await })
         })?;
         connection.batch("COMMIT")?;
+        Self::start(path, connection)
+    }
+
+    /// Opens the existing file at `path`, which another process may be using. Makes and changes no
+    /// tables.
+    ///
+    /// # Errors
+    /// Returns an error where there is no such file, where it cannot be opened as a database, or
+    /// where another version made the installation's own tables in it.
+    pub fn open_beside(path: &Path) -> Result<Self, LedgerError> {
+        let connection = open_existing_to_write(path)?;
+        on_file::run_on_file(&connection, |tx| Box::pin(check_own_tables(tx)))?;
         Self::start(path, connection)
     }
 
@@ -65,6 +77,20 @@ impl PostgresDatabase {
         Ok(database)
     }
 
+    /// Opens a pool for the database at `url`, which other processes may be using. Makes no tables
+    /// and changes none.
+    ///
+    /// # Errors
+    /// Returns an error where the address cannot be read, the database does not answer, or another
+    /// version made the installation's own tables in it.
+    pub async fn open_beside(url: &str) -> Result<Self, LedgerError> {
+        let database = Self::reading(url)?;
+        let checked = database
+            .read(|tx| async move { check_own_tables(&SqlTransaction::on_postgres(tx)).await });
+        checked.await?;
+        Ok(database)
+    }
+
     /// Brings the tables of one crate, the `owner`, up to date. Applies the migrations that the
     /// database lacks, in order. Nodes that start at the same time wait for one another.
     ///
@@ -87,6 +113,25 @@ impl PostgresDatabase {
         })
         .await
     }
+}
+
+/// Checks that this version's installation made the own tables of a database.
+async fn check_own_tables(tx: &SqlTransaction) -> Result<(), LedgerError> {
+    let sql = "SELECT COALESCE(MAX(version), 0) FROM migrations WHERE owner = 'installation'";
+    let applied: i64 = match tx.query_one(sql, &[]).await {
+        Ok(row) => row.get(0)?,
+        // There is no such table.
+        Err(LedgerError::Sql(_)) => 0,
+        Err(error) => return Err(error),
+    };
+    let known = Migration::version_of(tx.dialect(), own_tables::MIGRATIONS);
+    if applied == known {
+        return Ok(());
+    }
+    Err(LedgerError::Corrupt(format!(
+        "its own tables are at {applied}, and this program knows {known}; start a gateway or a \
+         booking of this version on it first"
+    )))
 }
 
 /// Applies the steps of one owner that the database lacks, in order.

@@ -194,6 +194,11 @@ pub const ROWS: &[CommandRow] = &[
             How::Server("http://127.0.0.1:8081/"),
         )
     },
+    // README.md, the secret
+    plain(
+        "target/release/gateway keys rotate --data ./data",
+        &["new key", "old key", "signs from"],
+    ),
     // README.md, trains and cinemas
     plain(
         r#"cargo build --release -p gateway -p booking && PATH="$PWD/target/release:$PATH""#,

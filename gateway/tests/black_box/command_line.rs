@@ -153,6 +153,7 @@ fn every_command_prints_its_usage() {
         vec!["serve", "--help"],
         vec!["apply", "--help"],
         vec!["verify-draw", "--help"],
+        vec!["keys", "rotate", "--help"],
     ] {
         let output = run(gateway().args(&command));
         assert!(

@@ -87,7 +87,8 @@ pub async fn open_secret(
         return Err(error);
     }
     if is_made {
-        tracing::info!(file = %data.join(SECRET_FILE).display(), "made the secret that seals the ledger's keys; keep a copy apart from the backups");
+        // A start that fails later says only why it failed, so this is no line of the usual log.
+        tracing::debug!(file = %data.join(SECRET_FILE).display(), "made the secret that seals the ledger's keys; keep a copy apart from the backups");
     }
     Ok(secret)
 }

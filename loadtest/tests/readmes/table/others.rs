@@ -114,6 +114,10 @@ pub const ROWS: &[CommandRow] = &[
         How::By("target/release/gateway apply onsale.sample.toml"),
     ),
     row(
+        "gateway keys rotate [--config FILE] [--data DIR] [--after SECONDS] [--json]",
+        How::By("target/release/gateway keys rotate --data ./data"),
+    ),
+    row(
         "gateway verify-draw RECORD.json [--leaves FILE] [--jwks FILE] [--json]",
         How::By(
             "target/release/gateway verify-draw record.json --leaves leaves.bin --jwks jwks.json",

@@ -211,8 +211,10 @@ fn attention_view(finding: MoneyFinding) -> AttentionView {
                 "{} gave back a part of the money of an order, as {}. Its tickets are still valid.",
                 finding.provider, finding.id
             ),
-            "POST /v1/promoter/orders/{order}/settle with the tickets that it was for, or with {\"goodwill\": true, \"reason\": …}."
-                .to_owned(),
+            format!(
+                "POST /v1/promoter/orders/{}/settle with the tickets that it was for, or with {{\"goodwill\": true, \"reason\": …}}.",
+                finding.order.as_ref().map_or("", OrderId::as_str)
+            ),
         ),
         MoneyFindingKind::UnknownMoney => (
             format!(

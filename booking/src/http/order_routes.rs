@@ -8,6 +8,7 @@ use fairgate_model::ids::OrderId;
 use fairgate_model::money::Currency;
 use fairgate_model::orders::exchange::{ExchangeRole, total_price};
 use fairgate_model::orders::refund::Refund;
+use fairgate_model::orders::terms::OrderTerms;
 use fairgate_model::orders::{Order, OrderItem, OrderRecord, OrderState, ReplacementOffer, Ticket};
 use fairgate_model::payments::PaymentState;
 use fairgate_model::runs::TrainRun;
@@ -108,11 +109,9 @@ impl OrderRoutes {
         let legs = exchanged.items.first().map(|item| &item.held.legs);
         let journey = run.zip(legs);
         let now_ms = self.clock.now_ms();
-        let terms = match &show {
-            Some(show) => Some(catalogue.order_terms(show, order.terms).await?),
-            None => None,
-        };
+        let terms = self.terms_of(show.as_deref(), &order).await?;
         let terms = terms.as_ref();
+        let offered = terms.filter(|_| !disputed);
         Ok(OrderView {
             journey_as_sold: terms
                 .zip(journey)
@@ -123,11 +122,10 @@ impl OrderRoutes {
             place: place.unwrap_or_default().into(),
             offer: offer.map(|offer| replacement_view(&offer, currency)),
             seats: order_seats(&exchanged.items, &refunds, currency),
-            exchange_offer: terms
-                .filter(|_| !exchanged.is_open() && !disputed)
+            exchange_offer: offered
+                .filter(|_| !exchanged.is_open())
                 .and_then(|terms| exchange_offer(&order, &tickets, terms, now_ms)),
-            refund_offer: terms
-                .filter(|_| !disputed)
+            refund_offer: offered
                 .and_then(|terms| refund_offer((&order, money_left), &tickets, terms, now_ms)),
             disputed,
             exchange: exchanged.into,
@@ -146,6 +144,21 @@ impl OrderRoutes {
             reason: order.reason,
             order: order.id,
         })
+    }
+
+    /// Returns the terms that apply to an order, unless its show is unknown.
+    async fn terms_of(
+        &self,
+        show: Option<&Show>,
+        order: &Order,
+    ) -> Result<Option<OrderTerms>, Problem> {
+        match show {
+            Some(show) => {
+                let catalogue = &self.desk.holds.catalogue;
+                Ok(Some(catalogue.order_terms(show, order.terms).await?))
+            }
+            None => Ok(None),
+        }
     }
 
     /// Returns an order with the exchanges that it is part of.

@@ -176,10 +176,14 @@ impl PaymentEffectWorker {
             (EffectKind::Refund, Ok(EffectCallOutcome::Done)) => {
                 self.ledger.refunded(effect.id, now_ms).await?
             }
-            (
-                EffectKind::Refund,
-                Ok(EffectCallOutcome::Refused(why)) | Err(ProviderError::Failed(why)),
-            ) => {
+            (EffectKind::Refund, Ok(EffectCallOutcome::Refused(why))) => {
+                tracing::error!(payment = %payment.id, why, "a refund was refused; it is tried again at growing intervals, and somebody should look at it");
+                let due_at_ms = now_ms + refund_pause_ms(effect.attempts);
+                self.ledger
+                    .refund_failed(effect.id, due_at_ms, why, now_ms)
+                    .await?;
+            }
+            (EffectKind::Refund, Err(ProviderError::Failed(why))) => {
                 tracing::error!(payment = %payment.id, why, "a refund failed; it is tried again in an hour, and somebody should look at it");
                 let due_at_ms = now_ms + REFUND_PAUSE_MAX_MS;
                 self.ledger

@@ -171,6 +171,13 @@ fn undecided(intent: &ProviderIntent, dump: &DumpedLedger, findings: &mut Findin
     }
 }
 
+/// Returns how much of a payment went back at the provider without a call of booking.
+fn unasked(payment: &DumpedPayment, dump: &DumpedLedger) -> i64 {
+    let unasked = dump.refunds.iter();
+    let unasked = unasked.filter(|refund| refund.order == payment.order && refund.at_provider);
+    unasked.map(|refund| refund.amount).sum()
+}
+
 fn compare_payment(
     payment: &DumpedPayment,
     intents: &[&ProviderIntent],
@@ -196,10 +203,7 @@ fn compare_payment(
     let refunded_by_rule = dump
         .order(&payment.order)
         .is_some_and(|order| matches!(order.state.as_str(), "refunded" | "exchanged"));
-    let unasked = dump.refunds.iter();
-    let unasked = unasked.filter(|refund| refund.order == payment.order && refund.at_provider);
-    let unasked: i64 = unasked.map(|refund| refund.amount).sum();
-    let owed = sold.map_or(0, |order| order.amount) - unasked;
+    let owed = sold.map_or(0, |order| order.amount) - unasked(payment, dump);
     if exact && !refunded_by_rule && captured - refunded != owed {
         wrong(findings, || {
             format!(

@@ -1,5 +1,5 @@
-//! Checks money that went back at the provider without a call of booking: refunds that somebody made
-//! in the provider's own pages, and disputes.
+//! Checks money that went back at the provider without a call of booking: refunds that somebody
+//! made in the provider's own pages, and disputes.
 
 use std::collections::HashMap;
 

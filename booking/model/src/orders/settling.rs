@@ -77,7 +77,25 @@ pub fn settle_event(
             ..PaymentSettlement::nothing("attempt_ended")
         };
     }
-    let order_event = match next {
+    let order_event = order_event(payment, order, next, over_card_limit);
+    PaymentSettlement {
+        payment: Some(next),
+        order_event,
+        refunded: None,
+        refunded_sum_decreased: false,
+        attempt_ended: false,
+        outcome: "without_effect",
+    }
+}
+
+/// Returns the event that the order gets when its payment becomes `next`.
+fn order_event(
+    payment: &Payment,
+    order: OrderState,
+    next: PaymentState,
+    over_card_limit: bool,
+) -> Option<OrderEvent> {
+    match next {
         PaymentState::Authorised if over_card_limit => Some(OrderEvent::CardFull),
         PaymentState::Authorised => Some(OrderEvent::Authorised),
         PaymentState::Declined => Some(OrderEvent::Declined),
@@ -94,14 +112,6 @@ pub fn settle_event(
             Some(OrderEvent::PaymentCancelled)
         }
         _ => None,
-    };
-    PaymentSettlement {
-        payment: Some(next),
-        order_event,
-        refunded: None,
-        refunded_sum_decreased: false,
-        attempt_ended: false,
-        outcome: "without_effect",
     }
 }
 

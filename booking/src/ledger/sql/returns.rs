@@ -67,6 +67,9 @@ pub(super) async fn record(
              read_due = LEAST(read_due, $3) WHERE order_id = $1";
         tx.execute(sql, &[&paid.id.as_str(), &dispute.as_str(), &now_ms])
             .await?;
+        if dispute != DisputeState::Open {
+            end_waiting(tx, &paid.id, now_ms).await?;
+        }
     }
     // A payment that bought nothing is refunded as a whole by its effect, whatever else goes back.
     let sql = "SELECT 1 FROM payments WHERE order_id = $1 AND owes = 'capture'";
@@ -255,6 +258,17 @@ async fn list_in_part(
     Ok(())
 }
 
+/// Makes the refunds of a payment due, because they waited while the payment was disputed.
+async fn end_waiting(tx: &SqlTransaction, paid: &OrderId, now_ms: i64) -> Result<()> {
+    let refunds = "UPDATE refunds SET due_at = $2, due_set_at = $2 \
+         WHERE order_id = $1 AND done_at IS NULL";
+    tx.execute(refunds, &[&paid.as_str(), &now_ms]).await?;
+    let effects = "UPDATE effects SET due_at = $2, due_set_at = $2 \
+         WHERE order_id = $1 AND kind = 'refund' AND done_at IS NULL";
+    tx.execute(effects, &[&paid.as_str(), &now_ms]).await?;
+    Ok(())
+}
+
 /// Blocks the order's tickets while a dispute is open, and ends that when it was won. The seats
 /// stay as they are.
 async fn note_dispute(
@@ -263,12 +277,6 @@ async fn note_dispute(
     dispute: DisputeState,
     now_ms: i64,
 ) -> Result<()> {
-    // Refunds wait while a dispute is open. Now they may be due again.
-    if dispute != DisputeState::Open {
-        let sql = "UPDATE refunds SET due_at = $2, due_set_at = $2 \
-             WHERE order_id = $1 AND done_at IS NULL";
-        tx.execute(sql, &[&live.id.as_str(), &now_ms]).await?;
-    }
     if !tickets::any_valid(tx, &live.id).await? {
         return Ok(());
     }

@@ -1,6 +1,8 @@
 //! Checks what must hold after the histories.
 
 use std::collections::{BTreeMap, HashMap};
+use std::io::{Read, Seek};
+use std::time::Duration;
 
 use fairgate_model::ids::{OrderId, PaymentId};
 use fairgate_model::orders::OrderRecord;
@@ -11,6 +13,10 @@ use serde_json::Value;
 
 use super::nodes::{PROMOTER, TwoNodes};
 use super::playing::PlayedHistory;
+
+/// How long owed calls and unsettled events may take after the faults have ended. Each is tried
+/// again within a minute, and may need a few tries.
+const SETTLED_WITHIN: Duration = Duration::from_secs(240);
 
 /// Waits until nothing is owed and all events are settled, and then checks every history.
 pub async fn check(nodes: &TwoNodes, stripe: &FakeStripeServer, played: &[PlayedHistory]) {
@@ -32,12 +38,27 @@ pub async fn check(nodes: &TwoNodes, stripe: &FakeStripeServer, played: &[Played
             stripe.close_dispute(&text(&order["payment"], "payment"), true);
         }
     }
-    until("nothing to be owed", async || {
+    let done = within(SETTLED_WITHIN, async || {
         let backlog = nodes.ledger.backlog().await.expect("readable");
         (backlog == (0, 0)).then_some(())
     })
     .await;
+    if done.is_none() {
+        panic!("still owed: {:#?}", unfinished(nodes).await);
+    }
     unknown_money_is_listed(nodes, played).await;
+}
+
+/// Returns the lines of the dump about calls and refunds that are not done.
+async fn unfinished(nodes: &TwoNodes) -> Vec<String> {
+    let file = tempfile::tempfile().expect("a file");
+    let dump = nodes.ledger.write_dump(file, 0).await;
+    let mut dump = dump.map_err(|_| "the dump").expect("written");
+    let mut text = String::new();
+    dump.rewind().expect("a file");
+    dump.read_to_string(&mut text).expect("text");
+    let is_open = |line: &&str| line.contains("\"done_ms\":null") || line.contains("\"pending\"");
+    text.lines().filter(is_open).map(str::to_owned).collect()
 }
 
 /// An order of a history, with its payment and with what the provider has of it.

@@ -76,7 +76,7 @@ async fn the_ledger_agrees_with_the_provider_after_any_history_at_two_nodes_with
     nodes.until_all_run().await;
     checking::check(&nodes, &stripe, &played).await;
     let acts = played.iter().map(|one| one.acts.len()).sum::<usize>();
-    println!("FIGURE {count} histories from seed {seed}: {acts} acts, {kills} kills");
+    eprintln!("FIGURE {count} histories from seed {seed}: {acts} acts, {kills} kills");
     assert!(kills > 0, "no node was killed");
 }
 

@@ -80,6 +80,30 @@ struct ShowSources {
     cinemas: CinemaCatalogue,
 }
 
+/// Booking's own secrets, which the first start makes.
+struct BookingSecrets {
+    ids: HoldIdDeriver,
+    order_keys: OrderKeys,
+    sandbox_webhook: [u8; 32],
+}
+
+impl BookingSecrets {
+    /// Reads the secrets, which the installation's secret opens. Seals what an earlier version
+    /// stored plain.
+    async fn open(ledger: &Ledger, installation: &InstallationSecret) -> Result<Self, LedgerError> {
+        ledger.seal_plain_answers(installation).await?;
+        let secret = async |name| {
+            let fresh = rand::rng().random();
+            ledger.secret(installation, name, fresh).await
+        };
+        Ok(Self {
+            ids: HoldIdDeriver::new(secret("call_ids").await?),
+            order_keys: OrderKeys::new(secret("order_keys").await?),
+            sandbox_webhook: secret("sandbox_webhook").await?,
+        })
+    }
+}
+
 impl Booking {
     /// Opens booking on a ledger file, with the in-process store.
     ///
@@ -100,15 +124,8 @@ impl Booking {
         setup: BookingSetup,
     ) -> Result<Self, LedgerError> {
         let seats = SeatInventory::new(store, ledger.clone(), setup.clock.clone());
-        ledger.seal_plain_answers(&setup.secret).await?;
-        let secret = async |name| {
-            let fresh = rand::rng().random();
-            ledger.secret(&setup.secret, name, fresh).await
-        };
-        let ids = HoldIdDeriver::new(secret("call_ids").await?);
-        let order_keys = OrderKeys::new(secret("order_keys").await?);
-        let sandbox_secret = secret("sandbox_webhook").await?;
-        let providers = provider(&setup, &ledger, sandbox_secret)?;
+        let secrets = BookingSecrets::open(&ledger, &setup.secret).await?;
+        let providers = provider(&setup, &ledger, secrets.sandbox_webhook)?;
         let shows = ShowSources::open(&ledger, &seats, &setup).await?;
         let catalogue = &shows.catalogue;
         let stopped = StoppedPasses::open(ledger.clone(), setup.clock.clone()).await?;
@@ -144,7 +161,7 @@ impl Booking {
                 catalogue: catalogue.clone(),
                 seats,
                 ledger: ledger.clone(),
-                ids,
+                ids: secrets.ids,
                 stopped: stopped.clone(),
             },
             setup,
@@ -152,7 +169,7 @@ impl Booking {
             gateways,
             shows,
             waitlist,
-            order_keys,
+            order_keys: secrets.order_keys,
             watch: LockedHoldWatch::default(),
             stopped,
             searches,

@@ -206,7 +206,11 @@ fn a_folder_or_a_port_that_cannot_be_used_is_named_with_what_to_do() {
 /// Checks a start with this database and, if it is given, this Redis.
 fn check_servers(case: &str, database: &str, redis: Option<&str>, told: &[&str]) {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut settings = vec![("FAIRGATE_DATABASE_URL", database)];
+    // Several cases share a database, and each has a folder of its own.
+    let mut settings = vec![
+        ("FAIRGATE_DATABASE_URL", database),
+        ("FAIRGATE_SECRET", fairgate_servers::TEST_SECRET),
+    ];
     settings.extend(redis.map(|redis| ("FAIRGATE_REDIS_URL", redis)));
     let start = BadStart {
         case,

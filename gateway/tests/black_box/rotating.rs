@@ -97,6 +97,34 @@ async fn bought(server: &Server, visitor: &Visitor<'_>, seat: &str) -> String {
     text(&read.expect("an answer").is(200), "code")
 }
 
+/// Rotates the keys, and waits until new places have the new key. Returns the new key's name.
+async fn rotated(server: &Server, old: &str) -> String {
+    let output = rotate(server).await;
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    let rotation: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let new = text(&rotation, "kid");
+    assert_eq!(rotation["retired"][0]["kid"], json!(old));
+    let both = BTreeSet::from([old.to_owned(), new.clone()]);
+    until_within("both keys are published", PUBLISHED_WITHIN, async || {
+        (published(server).await == both).then_some(())
+    })
+    .await;
+    let again = rotate(server).await;
+    assert_eq!(again.status.code(), Some(1));
+    let told = String::from_utf8_lossy(&again.stderr);
+    assert!(
+        told.contains(&new) && told.contains("nothing was changed"),
+        "{told}"
+    );
+    until("a new place has the new key", async || {
+        let place = Visitor::joined(server, "sale").await.place;
+        (kid_of(&place) == new).then_some(())
+    })
+    .await;
+    new
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_is_refused_while_the_keys_are_rotated_and_old_draws_and_tickets_hold() {
     let server = Server::start().await;
@@ -119,29 +147,7 @@ async fn nobody_is_refused_while_the_keys_are_rotated_and_old_draws_and_tickets_
 
     let (over, steps) = (AtomicBool::new(false), AtomicUsize::new(0));
     let rotation = async {
-        let output = rotate(&server).await;
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{told}");
-        let rotation: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        let new = text(&rotation, "kid");
-        assert_eq!(rotation["retired"][0]["kid"], json!(old));
-        let both = BTreeSet::from([old.clone(), new.clone()]);
-        until_within("both keys are published", PUBLISHED_WITHIN, async || {
-            (published(&server).await == both).then_some(())
-        })
-        .await;
-        let again = rotate(&server).await;
-        assert_eq!(again.status.code(), Some(1));
-        let told = String::from_utf8_lossy(&again.stderr);
-        assert!(
-            told.contains(&new) && told.contains("nothing was changed"),
-            "{told}"
-        );
-        until("a new place has the new key", async || {
-            let place = Visitor::joined(&server, "sale").await.place;
-            (kid_of(&place) == new).then_some(())
-        })
-        .await;
+        let new = rotated(&server, &old).await;
         let before = steps.load(Ordering::Relaxed);
         until("the crowd goes on", async || {
             (steps.load(Ordering::Relaxed) >= before + CROWD).then_some(())

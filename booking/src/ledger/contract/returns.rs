@@ -23,6 +23,7 @@ pub(super) const CASES: &[Case] = cases![
     named_tickets_of_a_settled_order_are_void_and_no_more_money_goes_back,
     what_is_owed_is_at_most_what_is_left,
     a_buyer_gets_no_more_than_what_is_left,
+    a_ticket_that_stays_is_never_left_without_money,
     money_of_an_exchanged_order_ends_the_order_that_has_its_seats,
     an_open_finding_follows_the_seats_into_an_exchange,
     a_refund_at_the_provider_that_fails_is_struck_out,
@@ -225,6 +226,30 @@ async fn a_buyer_gets_no_more_than_what_is_left(ledger: Books) {
     let refunds = record(&ledger, &order).await.refunds;
     assert_eq!((refunds[1].amount, refunds[1].covered), (800, 1_200));
     assert_eq!(counts(&ledger).await, (0, 0), "nothing is left to settle");
+}
+
+async fn a_ticket_that_stays_is_never_left_without_money(ledger: Books) {
+    with_free_refunds(&ledger).await;
+    let order = ticketed(&ledger, "a", ANA, &[0, 1]).await;
+    report(&ledger, &order, (vec![at_provider("re_1", 1_700)], None), 5).await;
+    let refund = ledger
+        .refund(&order.id, named(&order, &[0]), NOW_MS + 6)
+        .await;
+    refund.expect("allowed");
+    assert_eq!(
+        owed(&ledger, NOW_MS + 7).await.len(),
+        0,
+        "1,700 are more than the ticket cost"
+    );
+    let now = record(&ledger, &order).await;
+    assert_eq!((now.order.state, now.money_left), (PartlyRefunded, 300));
+    assert_eq!((now.refunds[1].amount, now.refunds[1].covered), (0, 1_000));
+    let refund = ledger
+        .refund(&order.id, TicketSelection::All, NOW_MS + 8)
+        .await;
+    refund.expect("allowed");
+    let due = owed(&ledger, NOW_MS + 9).await;
+    assert_eq!(due.iter().map(|one| one.amount).collect::<Vec<_>>(), [300]);
 }
 
 async fn money_of_an_exchanged_order_ends_the_order_that_has_its_seats(ledger: Books) {

@@ -284,9 +284,16 @@ pub(super) async fn owe_refund(
 ) -> Result<()> {
     let chain = lock_chain(tx, &order.id).await?;
     let amounts_left: Vec<i64> = chain.iter().map(|(_, left)| *left).collect();
-    let amounts = split_over_payments(row.amount, &amounts_left);
-    let covered = row.amount - amounts.iter().sum::<i64>();
     let orders: Vec<&str> = chain.iter().map(|(of, _)| of.as_str()).collect();
+    let keeps = row.items.len() < order.items.len();
+    let mut wanted = row.amount;
+    if keeps && wanted >= amounts_left.iter().sum() {
+        // The seats that stay must not be left without any money. What went back at the provider
+        // before counts for these tickets.
+        wanted -= return_rows::uncovered(tx, &orders).await?.clamp(0, wanted);
+    }
+    let amounts = split_over_payments(wanted, &amounts_left);
+    let covered = row.amount - amounts.iter().sum::<i64>();
     // Only what went back at the provider, without a call of ours, can be missing here.
     if covered != 0 && !return_rows::any_unasked(tx, &orders).await? {
         return Err(corrupt("a refund that no payment has the money for"));

@@ -84,3 +84,13 @@ pub(super) async fn amount_left(tx: &SqlTransaction, order: &OrderId) -> Result<
              WHERE r.order_id = o.order_id) FROM orders o WHERE o.order_id = $1";
     tx.query_one(sql, &[&order.as_str()]).await?.get(0)
 }
+
+/// Returns how much of these orders' payments went back at the provider without a call of ours and
+/// is not counted for any refund yet, in minor units.
+pub(super) async fn uncovered(tx: &SqlTransaction, orders: &[&str]) -> Result<i64> {
+    let sql = "SELECT COALESCE(SUM(CASE WHEN EXISTS (SELECT 1 FROM provider_returns x \
+             WHERE x.refund = r.refund AND x.came_back_at IS NULL) \
+             THEN r.amount ELSE 0 END - r.covered), 0)::bigint \
+         FROM refunds r WHERE r.order_id = ANY ($1)";
+    tx.query_one(sql, &[&orders]).await?.get(0)
+}

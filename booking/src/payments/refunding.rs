@@ -91,8 +91,8 @@ impl RefundWorker {
                 tracing::warn!(refund = %id, why, "a refund is asked for again later");
                 (pause_ms(refund.attempts), why, false)
             }
-            // Somebody may have given money back at the provider, or the payment may be disputed. Once
-            // the ledger knows of that, the refund is smaller or waits.
+            // Somebody may have given money back at the provider, or the payment may be disputed.
+            // Once the ledger knows of that, the refund is smaller or waits.
             Err(error @ ProviderError::Refused(_)) => {
                 let why = error.to_string();
                 tracing::error!(refund = %id, why, "a refund was refused; it is tried again at growing intervals, and somebody should look at it");

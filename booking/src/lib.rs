@@ -23,6 +23,7 @@ pub mod reconciler;
 pub mod retention;
 pub mod router;
 pub mod service;
+pub mod set_back;
 pub mod stopped_passes;
 pub mod store;
 pub mod tickets;

@@ -378,6 +378,7 @@ fn import_cinema(
     let stores = StoreSettings {
         database_url: ledger.database_url().map(SecretSetting),
         redis_url: None,
+        counter_file: None,
     };
     let runtime = process::make_runtime().map_err(|error| error.to_string())?;
     let data = &ledger.data;

@@ -17,17 +17,15 @@ use fairgate_redis::{Redis, RedisStartError};
 
 use crate::app::{Booking, BookingSetup};
 use crate::door::signing::SigningKeyError;
-use crate::ledger::{Ledger, LedgerError};
-use crate::store::InventoryStore;
+use crate::ledger::{LEDGER_FILE, Ledger, LedgerError};
+use crate::set_back::keeper::CounterKeeper;
+use crate::set_back::start::{CounterAtStart, CounterStartError};
 use crate::store::memory::MemoryStore;
-use crate::store::redis::{RedisStore, RedisStoreOpenError, RedisStoreOptions};
+use crate::store::redis::{RedisLedgerCounter, RedisStore, RedisStoreOpenError, RedisStoreOptions};
 
 /// How long closing the ledger may take. Without a limit, a disk that does not answer would keep
 /// the process running.
 const CLOSING_MAX: Duration = Duration::from_secs(30);
-
-/// The name of the ledger's file in the data folder.
-const FILE: &str = "ledger.db";
 
 /// Why booking was not opened.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +46,9 @@ pub enum BookingOpenError {
         /// The database's error.
         error: LedgerError,
     },
+    /// The counter outside the ledger cannot be used, or does not fit the ledger.
+    #[error(transparent)]
+    Counter(#[from] CounterStartError),
     /// The ledger cannot be opened.
     #[error("the ledger cannot be used: {0}")]
     Ledger(#[from] LedgerError),
@@ -83,13 +84,21 @@ pub async fn open_installation(
 ) -> Result<(Installation, Option<DataLock>), BookingOpenError> {
     if let Some(url) = &stores.database_url {
         let database = PostgresDatabase::open(&url.0).await?;
-        return Ok((Installation::Server(database), None));
+        let installation = Installation::Server(database);
+        if let Some(file) = stores.counter_file.as_deref() {
+            let counter = CounterAtStart::read(Some(file), data)?;
+            counter.compare(&installation).await?;
+        }
+        return Ok((installation, None));
     }
     let lock = data::lock_data_folder(data)?;
-    let file = data.join(FILE);
+    let file = data.join(LEDGER_FILE);
+    let counter = CounterAtStart::read(stores.counter_file.as_deref(), data)?;
+    counter.require_ledger(&file)?;
     let opened = SqliteDatabase::open(&file);
     let writer = opened.map_err(|error| BookingOpenError::File { file, error })?;
     let installation = Installation::File(writer);
+    counter.compare(&installation).await?;
     // The lock shows that the process that held these leases has ended. If the file takes no write
     // now, the leases run out by themselves.
     if let Err(error) = installation.end_all_leases().await {
@@ -111,7 +120,7 @@ pub async fn open_beside(
         let database = PostgresDatabase::open_beside(&url.0).await?;
         return Ok(Installation::Server(database));
     }
-    let file = data.join(FILE);
+    let file = data.join(LEDGER_FILE);
     let opened = SqliteDatabase::open_beside(&file);
     let writer = opened.map_err(|error| BookingOpenError::File { file, error })?;
     Ok(Installation::File(writer))
@@ -136,16 +145,22 @@ pub async fn booking(
     setup: BookingSetup,
 ) -> Result<Booking, BookingOpenError> {
     let ledger = open_ledger(installation).await?;
-    let store: Arc<dyn InventoryStore> = match redis_url {
-        None => Arc::new(MemoryStore::default()),
-        Some(url) => {
-            let id = hex::encode(ledger.id().await?);
-            let options = RedisStoreOptions::new(setup.clock.clone());
-            let redis = open_redis(url).await?;
-            Arc::new(RedisStore::open(redis, &id, options).await?)
-        }
+    let Some(url) = redis_url else {
+        let store = Arc::new(MemoryStore::default());
+        return Ok(Booking::with_store(store, ledger, setup).await?);
     };
-    Ok(Booking::with_store(store, ledger, setup).await?)
+    let id = hex::encode(ledger.id().await?);
+    let options = RedisStoreOptions::new(setup.clock.clone());
+    let redis = open_redis(url).await?;
+    let store = Arc::new(RedisStore::open(redis.clone(), &id, options).await?);
+    let keeper = CounterKeeper {
+        ledger: ledger.clone(),
+        redis: Some(RedisLedgerCounter::new(redis)),
+    };
+    // Shows are closed before anything is sold.
+    keeper.compare_and_raise().await?;
+    let booking = Booking::with_store(store, ledger, setup).await?;
+    Ok(booking.with_counter_keeper(keeper))
 }
 
 /// Opens the Redis at this address, and checks that it can be used.

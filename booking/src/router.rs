@@ -34,6 +34,7 @@ use crate::http::programmes;
 use crate::http::promoter::{self, PromoterRoutes};
 use crate::http::rail::{self, RailRoutes};
 use crate::http::refunds;
+use crate::http::reopening::{self, ReopenRoutes};
 use crate::http::seat_states;
 use crate::http::tickets::{self, TicketRoutes};
 use crate::http::waitlist::{self, WaitlistRoutes};
@@ -69,6 +70,7 @@ fn public(handles: RouteHandles) -> OpenApiRouter {
         .merge(dump().with_state(handles.dump))
         .merge(fates().with_state(handles.fates))
         .merge(money_findings().with_state(handles.money_findings))
+        .merge(reopening().with_state(handles.reopening))
         .merge(payments().with_state(handles.payments))
         .merge(tickets().with_state(handles.tickets))
         .merge(waitlist().with_state(handles.waitlist))
@@ -88,6 +90,7 @@ pub fn openapi_document() -> OpenApi {
         orders().into_openapi(),
         fates().into_openapi(),
         money_findings().into_openapi(),
+        reopening().into_openapi(),
         payments().into_openapi(),
         tickets().into_openapi(),
         waitlist().into_openapi(),
@@ -152,6 +155,10 @@ fn money_findings() -> OpenApiRouter<MoneyFindingRoutes> {
         .routes(routes!(money_findings::attention))
         .routes(routes!(money_findings::settle_order))
         .routes(routes!(money_findings::settle_money))
+}
+
+fn reopening() -> OpenApiRouter<ReopenRoutes> {
+    OpenApiRouter::new().routes(routes!(reopening::reopen))
 }
 
 fn payments() -> OpenApiRouter<PaymentRoutes> {

@@ -333,6 +333,15 @@ impl RoomParts<'_> {
             ledger: hex::encode(ledger_id),
         })
         .await?;
+        if ledger.is_own_file() {
+            let voided = ledger.void_lost_numbers().await?;
+            if voided > 0 {
+                tracing::warn!(
+                    voided,
+                    "the ledger went back, so each room begins again this far above its last number"
+                );
+            }
+        }
         let store = room_store(config, &ledger, &clock).await?;
         tokio::spawn(load.clone().run_probes(ledger.clone(), stopping.clone()));
         Ok(RoomDependencies {

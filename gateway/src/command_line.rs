@@ -17,6 +17,7 @@ use rand::RngExt;
 use crate::app::{GatewayApp, keys};
 use crate::config::GatewayConfig;
 use crate::onsale::client::{OnsaleTarget, OnsaleUpload};
+use crate::onsale::reopen;
 use crate::upstream::{self, PaymentSettings};
 use crate::{demo, verify_draw};
 
@@ -53,6 +54,15 @@ enum GatewayCommand {
     /// Manages the keys that sign places, passes and tickets.
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Sells a show again that is closed because the ledger went back to an older state. First
+    /// compares payments, orders and seats. The key is read from FAIRGATE_PROMOTER_KEY.
+    Reopen {
+        /// The show, or a glob such as 'g1-*' or '*'.
+        show: String,
+        /// The gateway to ask. The default is http://127.0.0.1:8080.
+        #[arg(long, env = "FAIRGATE_TARGET")]
+        target: Option<String>,
+    },
     /// Checks a published draw offline; exits with 1 where it fails.
     VerifyDraw {
         /// The answer of GET /v1/rooms/{room}/draw.
@@ -148,6 +158,9 @@ fn start(cli: GatewayCli) -> anyhow::Result<()> {
                 after,
                 json,
             })) => rotate_keys(config, data, after, json).await,
+            Some(GatewayCommand::Reopen { show, target }) => {
+                reopen_shows(&show, target.unwrap_or_default()).await
+            }
             Some(GatewayCommand::VerifyDraw { .. }) => {
                 bail!("a draw is verified without a runtime")
             }
@@ -231,19 +244,7 @@ fn announce(
     reason = "a command tells its caller what it did"
 )]
 async fn apply_onsale(file: &Path, target: String, preview: bool) -> anyhow::Result<()> {
-    // An empty variable counts as one that is not set, as with every other setting.
-    let target = if target.is_empty() {
-        DEFAULT_TARGET.to_owned()
-    } else {
-        target
-    };
-    if !target.starts_with("http://") && !target.starts_with("https://") {
-        bail!(
-            "FAIRGATE_TARGET (--target): {target} is not an address such as {DEFAULT_TARGET}; nothing was applied"
-        );
-    }
-    let key = std::env::var("FAIRGATE_PROMOTER_KEY")
-        .map_err(|_| anyhow!("FAIRGATE_PROMOTER_KEY is not set; nothing was applied"))?;
+    let (target, key) = gateway_to_call(target, "nothing was applied")?;
     let text = std::fs::read_to_string(file)
         .with_context(|| format!("{} cannot be read; nothing was applied", file.display()))?;
     let folder = file.parent().unwrap_or(Path::new("."));
@@ -282,6 +283,35 @@ async fn rotate_keys(
         println!("{line}");
     }
     Ok(())
+}
+
+#[expect(
+    clippy::print_stdout,
+    reason = "a command tells its caller what it did"
+)]
+async fn reopen_shows(show: &str, target: String) -> anyhow::Result<()> {
+    let (target, key) = gateway_to_call(target, "nothing was reopened")?;
+    println!("{}", reopen::reopen(show, &target, &key).await?);
+    Ok(())
+}
+
+/// Returns the address of the gateway that a command calls, and the promoter's key. `undone` says
+/// what was not done if one of them cannot be used.
+fn gateway_to_call(target: String, undone: &str) -> anyhow::Result<(String, String)> {
+    // An empty variable counts as one that is not set, as with every other setting.
+    let target = if target.is_empty() {
+        DEFAULT_TARGET.to_owned()
+    } else {
+        target
+    };
+    if !target.starts_with("http://") && !target.starts_with("https://") {
+        bail!(
+            "FAIRGATE_TARGET (--target): {target} is not an address such as {DEFAULT_TARGET}; {undone}"
+        );
+    }
+    let key = std::env::var("FAIRGATE_PROMOTER_KEY")
+        .map_err(|_| anyhow!("FAIRGATE_PROMOTER_KEY is not set; {undone}"))?;
+    Ok((target, key))
 }
 
 fn sources(knobs: &GatewayArguments) -> Result<SettingSources, BadConfig> {

@@ -108,6 +108,7 @@ const KNOBS: &[&str] = &[
     "redis_url",
     "database_url",
     "secret",
+    "counter_file",
     "booking_url",
     "internal_key",
     "guard_room",

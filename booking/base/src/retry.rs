@@ -15,7 +15,7 @@ impl BackgroundError for LedgerError {
     fn is_temporary(&self) -> bool {
         matches!(
             self,
-            Self::Unavailable(_) | Self::Overtaken(_) | Self::Unknown(_)
+            Self::Unavailable(_) | Self::Overtaken(_) | Self::SetBack(_) | Self::Unknown(_)
         )
     }
 }

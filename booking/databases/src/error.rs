@@ -18,6 +18,10 @@ pub enum LedgerError {
     /// change yet. Nothing of the transaction was written. The text says what was changed.
     #[error("{0}")]
     Overtaken(String),
+    /// The ledger is an older copy of itself, and the show that the transaction is about is closed
+    /// until somebody reopens it. Nothing of the transaction was written. The text says since when.
+    #[error("{0}")]
+    SetBack(String),
     /// It is not known whether the transaction was written. It was written whole or not at all. The
     /// connection was lost at the commit and the database could not tell afterwards, or no answer
     /// came in time, or the transaction's task panicked. A caller finds out by sending the same

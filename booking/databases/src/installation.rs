@@ -1,9 +1,12 @@
 //! The database of one installation, whether it is a SQLite file or a PostgreSQL server.
 
+mod counter;
 mod own;
 mod sealed;
 
 use std::sync::Arc;
+
+pub use counter::{LedgerCounter, LedgerSetBack};
 
 use crate::sql::{Migration, SqlDialect, SqlFuture};
 use crate::transaction::{

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod counter_file;
 mod error;
 mod installation;
 mod own_tables;
@@ -9,8 +10,9 @@ mod sqlite;
 mod transaction;
 mod write_check;
 
+pub use counter_file::{CounterFile, CounterFileError, CounterRecord};
 pub use error::LedgerError;
-pub use installation::Installation;
+pub use installation::{Installation, LedgerCounter, LedgerSetBack};
 pub use postgres::{DatabaseOpenError, PostgresDatabase, PostgresTransaction};
 pub use rusqlite;
 pub use sql::{

@@ -1,6 +1,6 @@
 //! The tables of the whole installation, which belong to no single crate.
 
-use crate::sql::Migration;
+use crate::sql::{Migration, now_ms};
 
 /// The migrations of these tables, in order. A released step is never edited. New steps are
 /// appended.
@@ -10,6 +10,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     // When a lease was taken or renewed. If that lies in the future, the clock was ahead.
     Migration::of_both("ALTER TABLE leases ADD COLUMN taken_at BIGINT NOT NULL DEFAULT 0"),
     Migration::of_both(SECRET_TABLE),
+    Migration::of_both(COUNTER_TABLES),
 ];
 
 /// The kind of the lock that a writing transaction of a process with leases shares, and that a
@@ -58,3 +59,23 @@ const LIFE_TABLE: &str = "CREATE UNLOGGED TABLE server_life (
     one BOOLEAN PRIMARY KEY DEFAULT TRUE CHECK (one),
     life TEXT NOT NULL DEFAULT gen_random_uuid()::text
 );";
+
+/// How far the ledger got, and how often it was found to be behind what a place outside it
+/// remembers.
+const COUNTER_TABLES: &str = "
+CREATE TABLE ledger_counter (
+    one INTEGER PRIMARY KEY CHECK (one = 1), counter BIGINT NOT NULL, raised_at BIGINT NOT NULL
+);
+INSERT INTO ledger_counter (one, counter, raised_at) VALUES (1, 0, 0);
+CREATE TABLE ledger_set_backs (
+    counter BIGINT PRIMARY KEY, noticed_at BIGINT NOT NULL, lacking BIGINT NOT NULL,
+    last_commit_at BIGINT NOT NULL
+);
+";
+
+/// Raises the ledger's counter by `$1`, and returns it.
+pub(crate) const RAISE_COUNTER: &str = concat!(
+    "UPDATE ledger_counter SET counter = counter + $1, raised_at = ",
+    now_ms!(),
+    " WHERE one = 1 RETURNING counter"
+);

@@ -17,11 +17,13 @@ use crate::http::order_routes::OrderRoutes;
 use crate::http::payments::PaymentRoutes;
 use crate::http::promoter::PromoterRoutes;
 use crate::http::rail::RailRoutes;
+use crate::http::reopening::ReopenRoutes;
 use crate::http::tickets::TicketRoutes;
 use crate::http::visitor::CallerVerifier;
 use crate::http::waitlist::WaitlistRoutes;
 use crate::orders::checkout::OrderDesk;
 use crate::payments::PaymentProvider;
+use crate::set_back::reopen::ShowReopener;
 use crate::tickets::TicketDesk;
 
 /// The most bytes of seat states that are kept in memory as JSON. All clients that ask for the same
@@ -143,6 +145,14 @@ impl Booking {
                 answers: self.answers.clone(),
                 clock: self.setup.clock.clone(),
                 notifiers: self.money.notifiers.clone(),
+            },
+            reopening: ReopenRoutes {
+                reopener: ShowReopener {
+                    reconciler: self.reconciler(),
+                    seats: self.holds.seats.clone(),
+                },
+                keys: self.setup.keys.clone(),
+                clock: self.setup.clock.clone(),
             },
             payments: PaymentRoutes {
                 inbox: self.money.inbox.clone(),

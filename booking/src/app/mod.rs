@@ -31,6 +31,7 @@ use crate::rail::availability::{Availability, SeatPictureSource};
 use crate::rail::timetables::Timetables;
 use crate::reconciler::Reconciler;
 use crate::reconciler::watch::LockedHoldWatch;
+use crate::set_back::keeper::CounterKeeper;
 use crate::stopped_passes::StoppedPasses;
 use crate::store::InventoryStore;
 use crate::store::memory::MemoryStore;
@@ -69,6 +70,7 @@ pub struct Booking {
     watch: LockedHoldWatch,
     stopped: StoppedPasses,
     searches: SearchThreads,
+    counter: CounterKeeper,
 }
 
 /// The sources of shows, and the data for searches.
@@ -150,7 +152,12 @@ impl Booking {
             ledger_id: hex::encode(ledger.id().await?),
             stopped: stopped.clone(),
         };
+        let counter = CounterKeeper {
+            ledger: ledger.clone(),
+            redis: None,
+        };
         Ok(Self {
+            counter,
             money: PaymentWorkers::new(providers, catalogue, &seats, &ledger, &setup.clock),
             answers: IdempotencyAnswers::new(
                 ledger.clone(),
@@ -174,6 +181,13 @@ impl Booking {
             stopped,
             searches,
         })
+    }
+
+    /// Keeps the ledger's counter with this keeper, which also knows a counter in Redis.
+    #[must_use]
+    pub fn with_counter_keeper(mut self, counter: CounterKeeper) -> Self {
+        self.counter = counter;
+        self
     }
 
     /// Sells the departures of this timetable from now on. Departures that have a row in the ledger

@@ -61,6 +61,13 @@ impl Booking {
             self.shows.cinemas.clone(),
         ));
         workers.spawn(self.stopped.clone().follow_forever());
+        if self.ledger.is_shared() {
+            workers.spawn(
+                self.counter
+                    .clone()
+                    .keep_forever(self.shows.catalogue.clone()),
+            );
+        }
         workers.spawn(follow_timetables_forever(self.shows.timetables.clone()));
         if let (Some(inbox), Some(effects)) = (self.money.inbox.clone(), self.money.effects.clone())
         {

@@ -24,6 +24,7 @@ use fairgate_model::orders::terms::OrderTerms;
 use fairgate_model::payments::kind::{ProviderKind, ProviderRules};
 use fairgate_model::plans::pinned::{EncodedGeometry, SeatingPlan};
 use fairgate_model::plans::seatmap::SeatMap;
+use fairgate_model::shows::closure::SaleClosure;
 use fairgate_model::shows::coverage::RoomCoverage;
 use fairgate_model::shows::document::check_show_document;
 use fairgate_model::shows::terms::{SaleTerms, UNNUMBERED};
@@ -60,6 +61,8 @@ struct CatalogueState {
     venues: RwLock<places::VenueLocations>,
     /// The shows that nobody sells until an on-sale file is written whole.
     withheld: RwLock<BTreeSet<ShowId>>,
+    /// The shows that are closed because the ledger went back, if it ever did.
+    closure: RwLock<Option<Arc<SaleClosure>>>,
     /// The locations of the halls of the cinema programme.
     halls: RwLock<places::VenueLocations>,
     newest_read: newest::NewestRead,
@@ -67,9 +70,9 @@ struct CatalogueState {
     refreshed_at: parking_lot::Mutex<Option<Instant>>,
     /// Earlier versions of terms that were read from the ledger. They never change.
     terms: RwLock<HashMap<(ShowId, u32), Arc<SaleTerms>>>,
-    /// `shows`, `coverage`, `withheld` and `venues` are at least as new as this version of the
-    /// ledger's catalogue. The lock is held while any of these is changed, so that an older reading
-    /// never replaces a newer change.
+    /// `shows`, `coverage`, `withheld`, `closure` and `venues` are at least as new as this version
+    /// of the ledger's catalogue. The lock is held while any of these is changed, so that an older
+    /// reading never replaces a newer change.
     version: Mutex<u64>,
     /// Grows after each change of `shows`, `coverage`, `venues` or `halls`.
     edition: CatalogueEdition,
@@ -134,6 +137,8 @@ impl Catalogue {
         // The withheld shows are read before and after the rest, and a show of either reading
         // counts. So a show whose apply begins or ends meanwhile is not sold as it was.
         let mut withheld = BTreeSet::from_iter(self.ledger.withheld_shows().await?);
+        let closure = self.ledger.sale_closure().await?;
+        *self.shared.closure.write() = closure.filter(|closure| !closure.is_over()).map(Arc::new);
         let coverage = RoomCoverage::new(self.ledger.coverage().await?);
         let mut shows = HashMap::new();
         for stored in self.ledger.shows().await? {

@@ -1,11 +1,13 @@
 //! Decides who sells a show now. Before somebody takes seats, this process reads whether another
 //! node changed a show or a room, so that no node sells what was taken off sale elsewhere.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use fairgate_databases::LedgerError;
 use fairgate_model::ids::ShowId;
 use fairgate_model::shows::Show;
+use fairgate_model::shows::closure::SaleClosure;
 use fairgate_model::shows::coverage::NotSoldReason;
 
 use super::Catalogue;
@@ -45,6 +47,25 @@ impl Catalogue {
         self.shared.withheld.read().iter().cloned().collect()
     }
 
+    /// Returns which shows are closed because the ledger went back, or `None` if none is.
+    #[must_use]
+    pub fn closure(&self) -> Option<Arc<SaleClosure>> {
+        self.shared.closure.read().clone()
+    }
+
+    /// Refuses a call that takes seats of a show which is closed because the ledger went back.
+    ///
+    /// # Errors
+    /// [`LedgerError::SetBack`].
+    pub fn require_not_closed(&self, show: &ShowId) -> Result<(), LedgerError> {
+        match self.closure() {
+            Some(closure) if closure.is_closed(show) => {
+                Err(LedgerError::SetBack(closure.refusal()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the room that a show belongs to as visitors see it: the room that names it, or
     /// `everyday` if the show is sold there. Returns `None` for other shows.
     #[must_use]
@@ -59,9 +80,11 @@ impl Catalogue {
     /// call.
     ///
     /// # Errors
-    /// Fails if nobody sells the show, or if the ledger did not answer.
+    /// Fails if nobody sells the show, if it is closed because the ledger went back, or if the
+    /// ledger did not answer.
     pub async fn current_seller_of(&self, show: &Show) -> Result<String, NotSold> {
         self.read_latest_changes().await?;
+        self.require_not_closed(&show.id)?;
         // Only the shows of promoters change. A departure is always a walk-in.
         let changed = self.shared.shows.read().get(&show.id).cloned();
         let show = changed.as_deref().unwrap_or(show);

@@ -130,6 +130,7 @@ pub async fn import_timetable(
     let stores = StoreSettings {
         database_url: wanted.database.map(SecretSetting),
         redis_url: None,
+        counter_file: None,
     };
     let (installation, _lock) = open::open_installation(&stores, &wanted.data).await?;
     let ledger = open::open_ledger(&installation).await?;

@@ -23,6 +23,7 @@ impl HoldDesk {
         id: &HoldId,
         now_ms: i64,
     ) -> Result<Hold, HoldRefusal> {
+        self.catalogue.require_not_closed(&show.id)?;
         let store = &self.seats.store;
         let hold = match store.hold(id, visitor).await {
             Ok(hold) => hold,

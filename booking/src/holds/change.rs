@@ -28,6 +28,9 @@ impl HoldDesk {
         now_ms: i64,
     ) -> Result<Hold, HoldRefusal> {
         let (add, remove) = change.resolve(show)?;
+        if !add.is_empty() {
+            self.catalogue.require_not_closed(&show.id)?;
+        }
         if !add.is_empty() && show.is_cancelled() {
             return Err(HoldRefusal::ShowCancelled);
         }

@@ -10,6 +10,7 @@ use crate::http::order_routes::OrderRoutes;
 use crate::http::payments::PaymentRoutes;
 use crate::http::promoter::PromoterRoutes;
 use crate::http::rail::RailRoutes;
+use crate::http::reopening::ReopenRoutes;
 use crate::http::tickets::TicketRoutes;
 use crate::http::waitlist::WaitlistRoutes;
 
@@ -31,6 +32,8 @@ pub struct RouteHandles {
     pub fates: ShowFateRoutes,
     /// Money that somebody has to look at, for promoters.
     pub money_findings: MoneyFindingRoutes,
+    /// Shows that are reopened after the ledger had gone back, for promoters.
+    pub reopening: ReopenRoutes,
     /// Payments.
     pub payments: PaymentRoutes,
     /// Tickets.

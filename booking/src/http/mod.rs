@@ -27,6 +27,7 @@ pub mod rail;
 mod rail_views;
 pub mod refunds;
 pub mod refusals;
+pub mod reopening;
 pub mod route_kinds;
 pub mod seat_states;
 pub mod tickets;

@@ -100,6 +100,9 @@ pub struct BookingPulse {
     /// cancelled or whose sale has ended, and of trains that have left.
     #[serde(default)]
     pub gone: u64,
+    /// Whether all these shows are closed because the ledger went back. Nobody is let in then.
+    #[serde(default)]
+    pub closed: bool,
     /// What the seats cost by category, and how many are left. Empty for a room of trains, and for
     /// a room with more than two hundred shows.
     #[serde(default)]
@@ -125,6 +128,7 @@ impl BookingPulse {
             baskets: baskets.all,
             baskets_5m: baskets.lapsing,
             gone: figures.gone,
+            closed: false,
             prices: Vec::new(),
             shows: Vec::new(),
             finished: Vec::new(),
@@ -245,6 +249,17 @@ impl GatewayDesk {
         let withheld = self.catalogue.withheld_shows();
         if !withheld.is_empty() {
             condition.warnings.push(withheld_shows_warning(&withheld));
+        }
+        if let Some(closure) = self.catalogue.closure() {
+            condition.warnings.push(closure.warning());
+        }
+        if let Some(file) = self.ledger.counter_file()
+            && let Some(trouble) = file.trouble()
+        {
+            condition.warnings.push(format!(
+                "the counter {} was not written: {trouble}; if the ledger goes back to an older state, nobody notices what it lost since",
+                file.path().display()
+            ));
         }
         condition
     }
@@ -392,9 +407,23 @@ impl GatewayDesk {
         let mut pulse = BookingPulse::from_figures(&figures);
         let for_line = self.seats.seats_for_line(&found, now_ms).await?;
         (pulse.prices, pulse.shows) = (for_line.tiers, for_line.shows);
+        pulse.closed = self.are_all_closed(&ids);
         let ids = ids.into_iter().collect();
         pulse.finished = self.ledger.finished(finished_after, ids).await?;
         Ok(pulse)
+    }
+
+    /// Returns whether all these shows are closed because the ledger went back. Departures without
+    /// a row are not among them, so a room that has nothing else lets people in again as soon as
+    /// any show was reopened.
+    fn are_all_closed(&self, shows: &BTreeSet<ShowId>) -> bool {
+        self.catalogue.closure().is_some_and(|closure| {
+            let mut shows = shows.iter().peekable();
+            match shows.peek() {
+                None => closure.reopened.is_empty(),
+                Some(_) => shows.all(|show| closure.is_closed(show)),
+            }
+        })
     }
 
     /// Returns the whole picture of a show: its version, the number of its cells, and two bits for

@@ -28,6 +28,9 @@ pub use sql::Ledger;
 pub use stopped_passes::*;
 pub use timetables::*;
 
+/// The name of the ledger's file in the data folder, if the ledger is in a file.
+pub const LEDGER_FILE: &str = "ledger.db";
+
 /// How long an effect (an owed call to the payment provider) is lent to one worker, in
 /// milliseconds. No other node makes the call in this time. A worker whose call takes longer renews
 /// the loan. If the worker dies, another worker repeats the call, and the provider recognises the

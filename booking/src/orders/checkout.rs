@@ -54,6 +54,7 @@ impl OrderDesk {
         now_ms: i64,
     ) -> Result<Order, OrderRefusal> {
         let buyer = checked_buyer(buyer)?;
+        self.holds.catalogue.require_not_closed(&show.id)?;
         // After a restart the store may not have opened the show yet, although the ledger has
         // pending orders of the show.
         self.holds.seats.ensure_open(show).await?;

@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use fairgate_base::clock::{Clock, rfc3339};
 use fairgate_base::log_failed_try;
-use fairgate_model::findings::{DriftFinding, DriftKind, ReconcilerSnapshot, findings};
+use fairgate_model::findings::{
+    DriftFinding, DriftKind, DriftSubject, ReconcilerSnapshot, findings,
+};
 use fairgate_model::ids::ShowId;
 use serde::Serialize;
 
@@ -88,18 +90,34 @@ impl Reconciler {
         self.run_pass(since_ms, shows).await
     }
 
+    /// Compares some shows, and the orders and payments that may differ. Repairs only the
+    /// differences that `is_about` accepts, and returns these with the results of their repairs.
+    ///
+    /// # Errors
+    /// Returns an error if the ledger cannot be read.
+    pub async fn reconcile_shows(
+        &self,
+        since_ms: i64,
+        shows: Vec<ShowId>,
+        is_about: impl Fn(&DriftSubject) -> bool,
+    ) -> Result<Vec<ReconcilerLine>, LedgerError> {
+        let snapshot = self.gather_snapshot(since_ms, shows).await?;
+        let mut lines = Vec::new();
+        for finding in findings(&snapshot, self.clock.now_ms()) {
+            if is_about(&finding.about) {
+                lines.push(self.repair_and_report(&finding).await);
+            }
+        }
+        Ok(lines)
+    }
+
     /// Compares some shows, the orders and payments that may differ, and the locked holds.
     async fn run_pass(
         &self,
         since_ms: i64,
         shows: Vec<ShowId>,
     ) -> Result<Vec<ReconcilerLine>, LedgerError> {
-        let snapshot = self.gather_snapshot(since_ms, shows).await?;
-        let mut lines = Vec::new();
-        for finding in findings(&snapshot, self.clock.now_ms()) {
-            lines.push(self.repair_and_report(&finding).await);
-        }
-        Ok(lines)
+        self.reconcile_shows(since_ms, shows, |_| true).await
     }
 
     async fn repair_and_report(&self, finding: &DriftFinding) -> ReconcilerLine {

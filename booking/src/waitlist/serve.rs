@@ -187,7 +187,7 @@ impl Waitlist {
     async fn is_sold(&self, show: &Show) -> Result<bool, LedgerError> {
         match self.catalogue.current_seller_of(show).await {
             Ok(_) => Ok(true),
-            Err(NotSold::Announced(_)) => Ok(false),
+            Err(NotSold::Announced(_) | NotSold::Ledger(LedgerError::SetBack(_))) => Ok(false),
             Err(NotSold::Ledger(error)) => Err(error),
         }
     }

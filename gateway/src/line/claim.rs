@@ -285,7 +285,7 @@ async fn ask_admission(
         return Ok(AdmissionDecision::HasLivePass);
     }
     let row = room.row();
-    if row.facts.paused {
+    if room.lets_nobody_in() {
         return Err(not_called(room, place, now));
     }
     let line = row.document.method != LineMethod::Open;
@@ -296,7 +296,7 @@ async fn ask_admission(
     }
     // The promoter may have changed the room while this call waited for a tick.
     let row = room.row();
-    if row.facts.paused {
+    if room.lets_nobody_in() {
         return Err(not_called(room, place, now));
     }
     let claimant = Claimant {
@@ -359,18 +359,17 @@ async fn call_newcomer(rooms: &RoomRegistry, room: &Room, rank: u64) -> Result<(
 
 fn not_called(room: &Room, place: &Place, now: i64) -> PassClaimRefusal {
     let view = describe(room, place, now);
-    let row = room.row();
     // A visitor who was called may still have to wait, because late visitors are admitted at the
     // room's pace. The view of a called place shows no wait, so the wait is estimated here.
     let wait = match view.state {
-        PlaceState::Called if !row.facts.paused => {
+        PlaceState::Called if !room.lets_nobody_in() => {
             WaitEstimate::at_rates(1.0, room.last_tick().rates)
         }
         PlaceState::Called => WaitEstimate::UNKNOWN,
         _ => view.wait,
     };
     PassClaimRefusal::NotCalled(Box::new(NotCalledYet {
-        paused: row.facts.paused,
+        paused: room.lets_nobody_in(),
         wait,
         rank: view.rank,
         ahead: view.ahead,

@@ -68,7 +68,7 @@ fn newcomers_wait_s(room: &Room, now: i64) -> u64 {
             let called_at = row.facts.draw_called_at.unwrap_or(document.draw_at);
             until(document.draw_at.min(called_at))
         }
-        RoomPhase::Selling if row.facts.paused => BACK_UNKNOWN_S,
+        RoomPhase::Selling if room.lets_nobody_in() => BACK_UNKNOWN_S,
         RoomPhase::Selling
             if document.method == LineMethod::Open && tick.counts.inside < tick.inside_max =>
         {

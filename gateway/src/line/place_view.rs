@@ -75,7 +75,7 @@ pub struct PlaceView {
 /// Describes a place at `now` (ms), as its visitor sees it, without its wishes.
 #[must_use]
 pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
-    let (row, tick, phase) = (room.row(), room.last_tick(), room.phase(now));
+    let (tick, phase) = (room.last_tick(), room.phase(now));
     let per_s_u = micros_per_s(room.pace_per_s());
     let rank = room.rank(place.number);
     let ahead = rank.map(|rank| tick.ahead(rank));
@@ -86,7 +86,7 @@ pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
         // come back.
         (PlaceState::Waiting, Some(ahead))
             if phase == RoomPhase::Selling
-                && !row.facts.paused
+                && !room.lets_nobody_in()
                 && tick
                     .demand
                     .is_none_or(|demand| demand.seat_odds(ahead) >= ODDS_KNOWN) =>
@@ -95,7 +95,7 @@ pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
             WaitEstimate::at_rates((ahead + 1) as f64 + owed, tick.rates)
         }
         (PlaceState::Waiting | PlaceState::Closed, _) => WaitEstimate::UNKNOWN,
-        (PlaceState::Called, _) if row.facts.paused => WaitEstimate::UNKNOWN,
+        (PlaceState::Called, _) if room.lets_nobody_in() => WaitEstimate::UNKNOWN,
         (PlaceState::Called | PlaceState::Admitted | PlaceState::Done, _) => WaitEstimate::NONE,
     };
     let odds = match (state, phase) {

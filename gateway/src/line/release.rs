@@ -104,6 +104,7 @@ pub async fn run_tick(
     };
     let selling = room.phase(now) == RoomPhase::Selling
         && !room.row().facts.paused
+        && !findings.pulse.closed
         && (findings.known || !settings.line);
     let input = start.pace_input(counter.release_row(), &findings, &limits, selling);
     // If a room has nobody to call, its row is not written every second. This loses nothing,
@@ -137,7 +138,9 @@ pub async fn run_tick(
             max_inside: settings.max_inside,
             inside_max: limits.inside_max,
             pace_u: limits.pace_in_force_u(),
-            lets_in: !room.row().facts.paused && !measured.is_unhealthy(&settings),
+            lets_in: !room.row().facts.paused
+                && !findings.pulse.closed
+                && !measured.is_unhealthy(&settings),
         },
         measured.entered(),
     );

@@ -180,6 +180,13 @@ impl Room {
         Arc::clone(&self.inner.tick.read())
     }
 
+    /// Returns whether nobody is let in for now: the promoter has paused the room, or booking has
+    /// closed all its shows because the ledger went back.
+    #[must_use]
+    pub fn lets_nobody_in(&self) -> bool {
+        self.row().facts.paused || self.last_tick().pulse.closed
+    }
+
     /// Replaces the figures of the last tick with the figures of a new one.
     pub fn set_tick(&self, tick: RoomTick) {
         let was_sold_out = self.last_tick().is_sold_out();

@@ -114,7 +114,7 @@ impl RoomView {
             room: room.id().to_owned(),
             title: document.title.clone(),
             phase: room.phase(now),
-            paused: row.facts.paused,
+            paused: room.lets_nobody_in(),
             opens_at: rfc3339(document.opens_at),
             // If the draw was brought forward by hand, its real time is shown.
             draw_at: rfc3339(

@@ -51,6 +51,7 @@ mod sealed;
 mod search;
 mod seat_map;
 mod seat_map_speed;
+mod set_back;
 mod silent;
 mod stopped;
 mod tabs;

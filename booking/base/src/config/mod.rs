@@ -47,6 +47,7 @@ mod tests {
                 "postgres://fairgate:hunter2@db/fairgate".to_owned(),
             )),
             redis_url: None,
+            counter_file: None,
         };
         assert!(!format!("{good:?}").contains("hunter2"), "{good:?}");
     }

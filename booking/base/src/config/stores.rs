@@ -1,6 +1,8 @@
 //! The addresses of shared state: the ledger's database, and the Redis that stores rooms and seats.
 //! If they are not set, this process uses stores of its own.
 
+use std::path::PathBuf;
+
 use super::{SecretSetting, SettingReader};
 
 /// The servers that several processes share.
@@ -12,11 +14,14 @@ pub struct StoreSettings {
     /// `FAIRGATE_REDIS_URL`: `redis://`, `rediss://`, `redis+sentinel://` or `redis+cluster://`.
     /// Default: this process's own memory.
     pub redis_url: Option<SecretSetting>,
+    /// `FAIRGATE_COUNTER_FILE`: the file that remembers how far the ledger got. Default: `counter`
+    /// in the data folder for a SQLite file, and none for a database.
+    pub counter_file: Option<PathBuf>,
 }
 
 impl StoreSettings {
     /// The knobs of these settings.
-    pub const KNOBS: [&'static str; 2] = ["database_url", "redis_url"];
+    pub const KNOBS: [&'static str; 3] = ["database_url", "redis_url", "counter_file"];
 
     /// Reads the addresses. They may contain passwords, so they are never shown.
     pub fn read(reader: &mut SettingReader) -> Self {
@@ -45,6 +50,9 @@ impl StoreSettings {
                     "redis+cluster://",
                 ],
             ),
+            counter_file: reader.parsed_or_default("counter_file", None, "a file", |text| {
+                Some(Some(text.into()))
+            }),
         }
     }
 }

@@ -13,6 +13,7 @@ const VARIABLES: &[&str] = &[
     "BOOKING_URL",
     "CHAINS",
     "CHROMIUM",
+    "COUNTER_FILE",
     "CRASH_ROUNDS",
     "DATA",
     "DATABASE_URL",

@@ -165,6 +165,12 @@ impl From<fairgate_databases::LedgerError> for Problem {
                 );
                 Self::new(ProblemCode::SeatsNotReady, detail).retry_after(1)
             }
+            fairgate_databases::LedgerError::SetBack(since) => {
+                let detail = format!(
+                    "{since}. No seat is sold until that is checked. Nothing was changed by your request, and you have paid nothing for it. What you bought stays yours. Try again later."
+                );
+                Self::new(ProblemCode::SaleClosedAfterRestore, detail).retry_after(60)
+            }
             _ => Self::ledger_unavailable(&error),
         }
     }

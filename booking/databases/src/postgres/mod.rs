@@ -8,13 +8,14 @@ mod start_check;
 mod tx;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use deadpool_postgres::Pool;
 use tokio_postgres::SimpleQueryMessage;
 
 use crate::LedgerError;
+use crate::counter_file::CounterFile;
 use crate::error::is_connection_lost;
 use crate::write_check::LastWriteCheck;
 use commit_status::{CommitStatus, TransactionIdentity};
@@ -39,6 +40,7 @@ const MIGRATION_LOCK: i64 = 0x6661_6972;
 pub struct PostgresDatabase {
     pool: Pool,
     write_check: Arc<LastWriteCheck>,
+    counter_file: Arc<OnceLock<CounterFile>>,
     fence: Arc<WriteFence>,
 }
 
@@ -53,8 +55,14 @@ impl PostgresDatabase {
         Ok(Self {
             pool: connect::pool_for_url(url)?,
             write_check: Arc::default(),
+            counter_file: Arc::default(),
             fence: Arc::default(),
         })
+    }
+
+    /// Returns the place of the file outside the ledger that remembers how far it got.
+    pub(crate) fn counter_file(&self) -> &OnceLock<CounterFile> {
+        &self.counter_file
     }
 
     /// Returns the cached result of the check whether the database takes writes.

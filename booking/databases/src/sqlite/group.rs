@@ -2,8 +2,8 @@
 //! depends on the disk's speed and not on the number of purchases.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
@@ -11,10 +11,15 @@ use tokio::sync::oneshot;
 use super::condition::SqliteFileHealth;
 use super::connection::SqliteConnection;
 use crate::LedgerError;
+use crate::counter_file::CounterFile;
+use crate::own_tables::RAISE_COUNTER;
 
 /// The most transactions in one commit. With more, the first caller would wait too long for the
 /// last transaction.
 const GROUP_MAX: usize = 512;
+
+/// How long closing waits until the counter outside the ledger is on its disk.
+const COUNTER_FLUSH_MAX: Duration = Duration::from_secs(2);
 
 /// How long the file must be unchanged before the thread folds the write-ahead log into it.
 const CHECKPOINT_AFTER_IDLE: Duration = Duration::from_secs(2);
@@ -133,11 +138,19 @@ impl CheckpointTimer {
     }
 }
 
+/// What the writing thread shares with the handles.
+pub(super) struct WriterSurroundings {
+    /// The last failed commit.
+    pub health: Arc<SqliteFileHealth>,
+    /// The file outside the ledger that remembers how far it got, if there is one.
+    pub counter_file: Arc<OnceLock<CounterFile>>,
+}
+
 /// Runs the queued commands. Returns after the command to close, or when every handle is dropped.
 pub(crate) fn run(
     connection: Arc<SqliteConnection>,
     inbox: &Receiver<WriterCommand>,
-    health: &SqliteFileHealth,
+    surroundings: &WriterSurroundings,
 ) {
     let mut timer = CheckpointTimer::default();
     loop {
@@ -147,14 +160,18 @@ pub(crate) fn run(
             Err(RecvTimeoutError::Disconnected) => return,
         };
         if let Some(WriterCommand::Write(first)) = command {
-            command = commit_group(&connection, first, inbox, health);
+            command = commit_group(&connection, first, inbox, surroundings);
             let changed_rows = connection.with_connection(rusqlite::Connection::total_changes);
             timer.note_group(changed_rows, Instant::now());
         }
         // The caller of these commands may have stopped waiting. They are carried out all the same.
         match command {
             Some(WriterCommand::Close(closed)) => {
-                let _ = closed.send(checkpoint_and_close(connection));
+                let outcome = checkpoint_and_close(connection);
+                if let Some(file) = surroundings.counter_file.get() {
+                    file.flush(COUNTER_FLUSH_MAX);
+                }
+                let _ = closed.send(outcome);
                 return;
             }
             Some(WriterCommand::Rewrite(rewritten)) => {
@@ -190,13 +207,38 @@ fn empty_log(connection: &SqliteConnection) -> Result<(), LedgerError> {
 }
 
 /// Folds the log into the file and closes the file. It can then be copied without a log.
-fn checkpoint_and_close(connection: Arc<SqliteConnection>) -> Result<(), LedgerError> {
+pub(crate) fn checkpoint_and_close(connection: Arc<SqliteConnection>) -> Result<(), LedgerError> {
     let emptied = empty_log(&connection);
     let connection = connection
         .into_connection()
         .ok_or_else(|| LedgerError::Unavailable("the file is still being used".to_owned()))?;
     connection.close().map_err(|(_, error)| error)?;
     emptied
+}
+
+/// Raises the ledger's counter by the number of transactions of the group, in their own commit, and
+/// commits. Returns the counter. If the group changed no row, there is nothing to count.
+fn commit_counted(
+    connection: &SqliteConnection,
+    changed_before: u64,
+    transactions: u64,
+) -> Result<Option<u64>, LedgerError> {
+    let changed_rows = connection.with_connection(rusqlite::Connection::total_changes);
+    if changed_rows == changed_before || !connection.has_transaction() {
+        return commit(connection).map(|()| None);
+    }
+    let mut counter = Ok(0);
+    let by = i64::try_from(transactions).unwrap_or(i64::MAX);
+    let raised = connection.query_each(RAISE_COUNTER, &[&by], |row| {
+        counter = row.get::<i64>(0);
+        true
+    });
+    if let Err(error) = raised {
+        connection.batch("ROLLBACK")?;
+        return Err(error);
+    }
+    commit(connection)?;
+    Ok(u64::try_from(counter?).ok())
 }
 
 /// Commits the open transaction. If the commit fails, rolls it back.
@@ -214,10 +256,11 @@ fn commit_group(
     connection: &Arc<SqliteConnection>,
     first: SqliteWriteJob,
     inbox: &Receiver<WriterCommand>,
-    health: &SqliteFileHealth,
+    surroundings: &WriterSurroundings,
 ) -> Option<WriterCommand> {
     let mut callbacks = Vec::new();
     let mut other_command = None;
+    let changed_before = connection.with_connection(rusqlite::Connection::total_changes);
     let outcome = match connection.batch("BEGIN IMMEDIATE") {
         Ok(()) => {
             callbacks.push(first(Some(connection)));
@@ -232,16 +275,20 @@ fn commit_group(
                     Err(_) => break,
                 }
             }
-            commit(connection)
+            commit_counted(connection, changed_before, callbacks.len() as u64)
         }
         Err(error) => {
             callbacks.push(first(None));
             Err(error)
         }
     };
+    if let (Ok(Some(counter)), Some(file)) = (&outcome, surroundings.counter_file.get()) {
+        file.note(*counter);
+    }
     let failure = outcome.err().map(|error| error.to_string());
     if let Some(reason) = &failure {
-        let (is_first, writes) = (health.note_commit_failure(reason), callbacks.len());
+        let is_first = surroundings.health.note_commit_failure(reason);
+        let writes = callbacks.len();
         if is_first {
             tracing::error!(
                 reason,

@@ -7,15 +7,17 @@ mod group;
 mod reader;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, OnceLock, mpsc};
 
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::oneshot;
 
 use crate::LedgerError;
+use crate::counter_file::CounterFile;
 use condition::SqliteFileHealth;
 pub(crate) use connection::SqliteConnection;
-use group::WriterCommand;
+pub(crate) use group::checkpoint_and_close as close_whole;
+use group::{WriterCommand, WriterSurroundings};
 use reader::SqliteReaderPool;
 pub(crate) use reader::open as open_to_read;
 
@@ -26,6 +28,7 @@ pub struct SqliteDatabase {
     readers: Arc<SqliteReaderPool>,
     path: Arc<PathBuf>,
     health: Arc<SqliteFileHealth>,
+    counter_file: Arc<OnceLock<CounterFile>>,
 }
 
 impl SqliteDatabase {
@@ -40,17 +43,27 @@ impl SqliteDatabase {
     ) -> Result<Self, LedgerError> {
         let (jobs, inbox) = mpsc::channel();
         let health = Arc::<SqliteFileHealth>::default();
-        let writer_health = Arc::clone(&health);
+        let counter_file = Arc::<OnceLock<CounterFile>>::default();
+        let writer = WriterSurroundings {
+            health: Arc::clone(&health),
+            counter_file: Arc::clone(&counter_file),
+        };
         std::thread::Builder::new()
             .name("ledger-writer".to_owned())
-            .spawn(move || group::run(connection, &inbox, &writer_health))
+            .spawn(move || group::run(connection, &inbox, &writer))
             .map_err(|error| LedgerError::Unavailable(error.to_string()))?;
         Ok(Self {
             jobs,
             readers: Arc::new(SqliteReaderPool::new(path.to_owned())),
             path: Arc::new(path.to_owned()),
             health,
+            counter_file,
         })
+    }
+
+    /// Returns the place of the file outside the ledger that remembers how far it got.
+    pub(crate) fn counter_file(&self) -> &OnceLock<CounterFile> {
+        &self.counter_file
     }
 
     /// Returns the file's path.

@@ -1,11 +1,15 @@
 //! Brings tables up to date when a database is opened.
 
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::{SqlTransaction, on_file};
 use crate::own_tables;
 use crate::sql::{Migration, SqlDialect};
-use crate::sqlite::{open_existing_to_write, open_to_write};
+use crate::sqlite::{
+    SqliteConnection, close_whole, open_existing_to_write, open_to_read, open_to_write,
+};
 use crate::{LedgerError, PostgresDatabase, SqliteDatabase};
 
 impl SqliteDatabase {
@@ -14,16 +18,17 @@ impl SqliteDatabase {
     ///
     /// # Errors
     /// Returns an error where the file cannot be opened as a database, or where its tables cannot
-    /// be made.
+    /// be made. The error is [`LedgerError::Corrupt`] where the file has no tables, because a
+    /// ledger always has some: it is part of a copy, and an empty ledger would sell everything
+    /// again.
     pub fn open(path: &Path) -> Result<Self, LedgerError> {
+        if path.exists() {
+            refuse_without_tables(path)?;
+        } else {
+            make_whole(path)?;
+        }
         let connection = open_to_write(path)?;
-        let steps = Migration::steps(SqlDialect::Sqlite, own_tables::MIGRATIONS);
-        connection.batch("BEGIN IMMEDIATE")?;
-        // If a step fails, the connection is dropped. That rolls all steps back.
-        on_file::run_on_file(&connection, move |tx| {
-            Box::pin(async move { apply_migrations(tx, "installation", &steps).await })
-        })?;
-        connection.batch("COMMIT")?;
+        make_own_tables(&connection)?;
         Self::start(path, connection)
     }
 
@@ -60,6 +65,84 @@ impl SqliteDatabase {
         })
         .await
     }
+}
+
+/// Makes the installation's own tables, or brings them up to date.
+fn make_own_tables(connection: &Arc<SqliteConnection>) -> Result<(), LedgerError> {
+    let steps = Migration::steps(SqlDialect::Sqlite, own_tables::MIGRATIONS);
+    connection.batch("BEGIN IMMEDIATE")?;
+    // If a step fails, the connection is dropped. That rolls all steps back.
+    on_file::run_on_file(connection, move |tx| {
+        Box::pin(async move { apply_migrations(tx, "installation", &steps).await })
+    })?;
+    connection.batch("COMMIT")
+}
+
+/// Makes a new ledger under another name, and gives it its name once it has its tables. So a file
+/// of this name that has no tables is never a start that was interrupted.
+fn make_whole(path: &Path) -> Result<(), LedgerError> {
+    for log in ["-wal", "-journal"] {
+        let log = beside(path, log);
+        if log.exists() {
+            return Err(LedgerError::Corrupt(format!(
+                "{} is missing, but its log {} is there. Nothing was changed",
+                path.display(),
+                log.display()
+            )));
+        }
+    }
+    let unusable = |error: std::io::Error| LedgerError::Unavailable(error.to_string());
+    let fresh = beside(path, ".new");
+    for leftover in [
+        beside(&fresh, ""),
+        beside(&fresh, "-wal"),
+        beside(&fresh, "-shm"),
+    ] {
+        match std::fs::remove_file(&leftover) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(unusable(error));
+            }
+            _ => {}
+        }
+    }
+    let connection = open_to_write(&fresh)?;
+    make_own_tables(&connection)?;
+    close_whole(connection)?;
+    std::fs::rename(&fresh, path).map_err(unusable)?;
+    match path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+    {
+        Some(folder) => File::open(folder).and_then(|folder| folder.sync_all()),
+        None => Ok(()),
+    }
+    .map_err(unusable)
+}
+
+/// Returns the path of the file beside this one whose name ends with `ending`.
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+/// Refuses a file without the tables that every ledger has. Changes nothing.
+fn refuse_without_tables(path: &Path) -> Result<(), LedgerError> {
+    let connection = open_to_read(path)?;
+    let mut is_ledger = false;
+    let sql = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'installation'";
+    connection.query_each(sql, &[], |_| {
+        is_ledger = true;
+        false
+    })?;
+    if is_ledger {
+        return Ok(());
+    }
+    Err(LedgerError::Corrupt(
+        "the file has no tables, so it is not a whole ledger. A copy of a ledger that was in use \
+         lacks what was in its log (the file ending with -wal). Nothing was changed"
+            .to_owned(),
+    ))
 }
 
 impl PostgresDatabase {

@@ -1,6 +1,7 @@
 //! Shows: their documents, the terms and rules that their seats are sold under, the rooms that
 //! cover them, and what happens to them after the sale.
 
+pub mod closure;
 pub mod coverage;
 pub mod document;
 pub mod fate;

@@ -114,6 +114,16 @@ impl SeatInventory {
         Ok(())
     }
 
+    /// Compares one show, and returns whether the store knows decisions about it that the ledger
+    /// lacks.
+    ///
+    /// # Errors
+    /// Returns an error if the ledger cannot be read.
+    pub async fn is_store_ahead(&self, show: &ShowId) -> Result<bool, LedgerError> {
+        self.compare_show(show).await?;
+        Ok(self.shared.regressed.lock().contains(show))
+    }
+
     /// Compares one show. A show that is not open has no cursor to compare. The next request for
     /// the show compares it.
     pub(super) async fn compare_show(&self, show: &ShowId) -> Result<(), LedgerError> {

@@ -17,6 +17,7 @@ mod programming;
 mod pruning;
 mod refunding;
 mod returns;
+mod set_backs;
 mod sharing;
 mod telling;
 mod terms;
@@ -78,6 +79,7 @@ const OTHER_DATA: &[&[Case]] = &[
     onsale::CASES,
     pinning::CASES,
     pruning::CASES,
+    set_backs::CASES,
     programming::CASES,
     sharing::CASES,
     waiting::CASES,

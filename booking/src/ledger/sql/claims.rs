@@ -18,6 +18,7 @@ use super::rows::{
     Result, ShowClaimState, check_item_prices, corrupt, count, find_order, from_json,
     given_up_error, items_text, lock_order, may_claim, parsed, run_of, small, text,
 };
+use super::set_backs::{IS_CLOSED, refuse_closed};
 use super::{exchange_rows, lock, order_history};
 use crate::ledger::{ClaimBasis, SeatClaimRefused};
 
@@ -126,6 +127,11 @@ const SHOW_CLAIM_STATE: &str = "SELECT \
      (SELECT document ->> 'starts_at' FROM shows WHERE show = $1), \
      (SELECT terms FROM terms WHERE show = $1 AND version = $3)";
 
+/// Returns the statement that begins with [`SHOW_CLAIM_STATE`] and whether the show is closed.
+fn show_claim_sql(further: &str) -> String {
+    format!("{SHOW_CLAIM_STATE}, {IS_CLOSED}{further}")
+}
+
 /// Makes the checks of a claim that do not depend on its cells, and checks the prices of `items`.
 /// Returns the order if it exists already. The caller holds the locks of [`lock_for_claim`], so the
 /// statement sees all that earlier transactions have committed.
@@ -135,10 +141,10 @@ async fn check_claim(
     items: &[OrderItem],
     basis: ClaimBasis,
 ) -> std::result::Result<Option<Order>, SeatClaimRefused> {
-    let sql = format!(
-        "{SHOW_CLAIM_STATE}, EXISTS (SELECT 1 FROM orders WHERE order_id = $4), \
+    let sql = show_claim_sql(
+        ", EXISTS (SELECT 1 FROM orders WHERE order_id = $4), \
          COALESCE((SELECT at FROM given_up WHERE hold = $5), -1), \
-         (SELECT run FROM shows WHERE show = $1)"
+         (SELECT run FROM shows WHERE show = $1)",
     );
     let with: [&(dyn ToSqlValue + Sync); 5] = [
         &order.show.as_str(),
@@ -148,12 +154,13 @@ async fn check_claim(
         &order.hold.as_str(),
     ];
     let row = tx.query_one(&sql, &with).await?;
-    if row.get(6)? {
+    if row.get(7)? {
         return Ok(find_order(tx, &order.id).await?);
     }
-    if row.get::<i64>(7)? >= order.created_at_ms {
+    if row.get::<i64>(8)? >= order.created_at_ms {
         return Err(given_up_error().into());
     }
+    refuse_closed(&row, 6)?;
     may_claim(order, show_claim_state(&row)?, basis)?;
     check_prices(&row, items)?;
     Ok(None)
@@ -162,7 +169,7 @@ async fn check_claim(
 /// Refuses seats at prices that differ from their terms. `row` is the row of [`check_claim`], which
 /// has the terms.
 fn check_prices(row: &SqlRow, items: &[OrderItem]) -> Result<()> {
-    let (terms, run): (Option<&str>, Option<&str>) = (row.get(5)?, row.get(8)?);
+    let (terms, run): (Option<&str>, Option<&str>) = (row.get(5)?, row.get(9)?);
     let terms = terms.ok_or_else(|| corrupt("an order under terms that are not stored"))?;
     let run = run.map(run_of).transpose()?;
     check_item_prices(items, &from_json(terms)?, run.as_deref())
@@ -177,7 +184,8 @@ pub(super) async fn check_existing(
 ) -> std::result::Result<(), SeatClaimRefused> {
     let with: [&(dyn ToSqlValue + Sync); 3] =
         [&order.show.as_str(), &order.visitor.0, &order.terms];
-    let row = tx.query_one(SHOW_CLAIM_STATE, &with).await?;
+    let row = tx.query_one(&show_claim_sql(""), &with).await?;
+    refuse_closed(&row, 6)?;
     may_claim(order, show_claim_state(&row)?, basis)
 }
 

@@ -152,4 +152,12 @@ CREATE INDEX money_findings_of_order ON money_findings (order_id) WHERE settled_
 CREATE TABLE provider_cursors (provider TEXT PRIMARY KEY, event TEXT NOT NULL);
 ",
     ),
+    // The shows that were reopened after the ledger had gone back.
+    Migration::of_both(
+        "
+CREATE TABLE reopened_shows (
+    pattern TEXT PRIMARY KEY, set_back BIGINT NOT NULL, at BIGINT NOT NULL
+);
+",
+    ),
 ];

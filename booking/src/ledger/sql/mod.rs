@@ -45,6 +45,7 @@ mod returns;
 mod rows;
 mod sandbox;
 mod secrets;
+mod set_backs;
 mod settle;
 mod showing_rows;
 mod sold_shows;

@@ -129,7 +129,11 @@ impl LateMoneyWorker {
             }
         };
         let opened = match &show {
-            Some(show) => self.seats.ensure_open(show).await,
+            // While the show is closed, its seats may be those of orders that the ledger lacks.
+            Some(show) => match self.catalogue.require_not_closed(&show.id) {
+                Ok(()) => self.seats.ensure_open(show).await,
+                closed => closed,
+            },
             None => Ok(()),
         };
         if let Err(error) = &opened {

@@ -14,6 +14,7 @@
 //! | `{show:ID}:LIFE:waitlist` | set: cells that are kept for the waitlist |
 //! | `{show:ID}:LIFE:feed` | stream: about the last 8,192 changes; expires a day after the last |
 //! | `fairgate:ledger` | the id of the ledger that this Redis belongs to |
+//! | `fairgate:counter` | sorted set: how far that ledger got, as the score of `ledger` |
 //!
 //! Each script gets the show's meta key and derives the show's other keys from it. The hash tag
 //! puts all keys of a show on one slot.
@@ -22,6 +23,9 @@ use fairgate_model::ids::{HoldId, ShowId};
 
 /// The key with the id of the ledger that this Redis belongs to.
 pub(super) const LEDGER: &str = "fairgate:ledger";
+
+/// The key that remembers how far the ledger got.
+pub(super) const COUNTER: &str = "fairgate:counter";
 
 /// Returns the key that every script of a show gets.
 pub(super) fn meta_key(show: &ShowId) -> String {

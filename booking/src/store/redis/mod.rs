@@ -10,6 +10,7 @@
 
 mod act;
 mod cached_show;
+mod counter;
 mod follow;
 mod followed;
 mod holding;
@@ -34,6 +35,7 @@ use tokio::sync::broadcast;
 
 use super::HoldSignal;
 use cached_show::CachedShow;
+pub use counter::RedisLedgerCounter;
 use followed::FollowedShow;
 
 /// The number of signals that are kept for a slow reader. A socket that missed a signal reads its

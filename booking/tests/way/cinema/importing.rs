@@ -86,6 +86,7 @@ async fn a_running_node_sells_a_programme_that_is_imported_into_its_postgresql()
     let stores = fairgate_base::config::StoreSettings {
         database_url: Some(fairgate_base::config::SecretSetting(app.url())),
         redis_url: None,
+        counter_file: None,
     };
     let imported = booking::commands::import_programme::import_programme(
         &file,

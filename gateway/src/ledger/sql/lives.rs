@@ -5,7 +5,7 @@
 //! the beginning of the next life therefore run one after the other. Each reads everything that the
 //! previous one wrote.
 
-use fairgate_databases::{SqlRow, SqlTransaction};
+use fairgate_databases::{LedgerSetBack, SqlRow, SqlTransaction};
 use futures_util::FutureExt;
 
 use super::columns::Result;
@@ -44,12 +44,49 @@ impl RoomLedger {
             .await
     }
 
+    /// Makes the numbers void that may have been given after the commits that a ledger lacks which
+    /// went back. Each lost commit gave at most one number, so that none is given twice. Returns
+    /// how many numbers of each room are void. The ledger is one whose numbers this process gives
+    /// itself: Redis knows its own.
+    pub async fn void_lost_numbers(&self) -> Result<u64> {
+        let Some(set_back) = self.installation.last_set_back().await? else {
+            return Ok(0);
+        };
+        self.installation
+            .write(set_back, |tx, set_back| void_lost(tx, *set_back).boxed())
+            .await
+    }
+
     /// Reads the lives of all rooms that have one.
     pub async fn lives(&self) -> Result<Vec<(String, RoomLife)>> {
         self.installation
             .read((), |tx, ()| all_lives(tx).boxed())
             .await
     }
+}
+
+async fn void_lost(tx: &SqlTransaction, set_back: LedgerSetBack) -> Result<u64> {
+    let sql = "UPDATE gw_set_back SET counter = $1 WHERE counter < $1";
+    if tx.execute(sql, &[&set_back.counter]).await? == 0 {
+        return Ok(0);
+    }
+    for row in tx.query("SELECT room FROM gw_rooms", &[]).await? {
+        let room: &str = row.get(0)?;
+        let current = locked_life(tx, room).await?;
+        let from = current.map_or(0, |life| life.incarnation);
+        let above = next_number(tx, room, current).await? + set_back.lacking;
+        begin_life(tx, room, from, above, set_back.noticed_at_ms).await?;
+    }
+    Ok(set_back.lacking)
+}
+
+/// Returns a number that is above every recorded, frozen or reserved number of a room.
+async fn next_number(tx: &SqlTransaction, room: &str, current: Option<RoomLife>) -> Result<u64> {
+    let sql = "SELECT COALESCE(MAX(number) + 1, 0) FROM gw_joins WHERE room = $1";
+    let recorded: u64 = tx.query_one(sql, &[&room]).await?.get(0)?;
+    let frozen = draws::frozen_below(tx, room).await?;
+    let reserved = current.map_or(0, |life| life.ceiling);
+    Ok(recorded.max(frozen).max(reserved))
 }
 
 pub(super) async fn all_lives(tx: &SqlTransaction) -> Result<Vec<(String, RoomLife)>> {
@@ -97,11 +134,7 @@ pub(super) async fn begin_life(
     if let Some(life) = current.filter(|life| life.incarnation > from) {
         return Ok(life);
     }
-    let sql = "SELECT COALESCE(MAX(number) + 1, 0) FROM gw_joins WHERE room = $1";
-    let recorded: u64 = tx.query_one(sql, &[&room]).await?.get(0)?;
-    let frozen = draws::frozen_below(tx, room).await?;
-    let reserved = current.map_or(0, |life| life.ceiling);
-    let first = recorded.max(frozen).max(reserved).max(above);
+    let first = next_number(tx, room, current).await?.max(above);
     let life = RoomLife {
         incarnation: incarnation + 1,
         first,

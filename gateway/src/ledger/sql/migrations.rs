@@ -123,4 +123,9 @@ ALTER TABLE gw_rooms ADD COLUMN revoked BIGINT NOT NULL DEFAULT 0;
     Migration::of_both("
 CREATE TABLE gw_applied_rooms (room TEXT PRIMARY KEY, document TEXT NOT NULL);
 "),
+    // The last time that the ledger went back for which lost numbers were made void.
+    Migration::of_both("
+CREATE TABLE gw_set_back (counter BIGINT NOT NULL);
+INSERT INTO gw_set_back (counter) VALUES (0);
+"),
 ];

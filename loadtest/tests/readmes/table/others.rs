@@ -123,6 +123,10 @@ pub const ROWS: &[CommandRow] = &[
             "target/release/gateway verify-draw record.json --leaves leaves.bin --jwks jwks.json",
         ),
     ),
+    row(
+        "gateway reopen SHOW [--target URL]",
+        How::Tests("gateway", "set_back::"),
+    ),
     // loadtest/README.md
     row(
         "loadtest verdict HISTORY --ledger DUMP [--provider BOOKS] [--draw RECORD.json] [--json]",

@@ -292,6 +292,7 @@ async fn an_import_from_the_command_line_names_what_was_sold_at_a_running_node()
     let stores = fairgate_base::config::StoreSettings {
         database_url: Some(fairgate_base::config::SecretSetting(app.url())),
         redis_url: None,
+        counter_file: None,
     };
     let import = async |decisions: &ImportDecisions| {
         let data = folder.path();

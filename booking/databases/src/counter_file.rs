@@ -1,0 +1,369 @@
+//! A file outside the ledger that remembers how far the ledger got. A ledger that has a smaller
+//! counter than the file is an older copy of itself.
+//!
+//! The file is written after a commit, so it may be behind the ledger, but is never ahead of it. A
+//! thread of its own writes it, so that no commit waits for the disk of this file.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+/// The length of each line of the file, in bytes. A line is within one sector of a disk, so it is
+/// written whole or not at all.
+const LINE_BYTES: usize = 128;
+/// The first line, for people who find the file.
+const HEAD: &str = "Fairgate writes here how far the ledger got. A ledger that is behind this is an older copy, and sells nothing.";
+/// The lines after the head are written in turn, so that one of them is always whole.
+const LINES: u64 = 2;
+/// How often the file is forced to the disk while it changes. Only a loss of power can lose what
+/// was written since.
+const SYNC_EVERY: Duration = Duration::from_secs(1);
+
+/// What the file remembers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CounterRecord {
+    /// The id of the ledger that was counted.
+    pub ledger: [u8; 32],
+    /// The ledger's counter after one of its last commits.
+    pub counter: u64,
+}
+
+/// Why the file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CounterFileError {
+    /// The system does not let this process read or write it.
+    #[error("{0}")]
+    System(#[from] io::Error),
+    /// It is another file, or a damaged one.
+    #[error("it is not a counter that Fairgate wrote")]
+    Unreadable,
+}
+
+/// A handle on the thread that writes the file. A clone is cheap. The thread ends with the last
+/// handle, after it has written the newest counter.
+#[derive(Debug, Clone)]
+pub struct CounterFile {
+    shared: Arc<SharedCounter>,
+    _end: Arc<EndOfHandles>,
+}
+
+#[derive(Debug)]
+struct SharedCounter {
+    path: PathBuf,
+    state: Mutex<CounterState>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct CounterState {
+    /// The newest counter that was noted.
+    newest: u64,
+    /// The counter that the file is known to have, on the disk.
+    synced: u64,
+    /// Why the file could not be written the last time.
+    trouble: Option<String>,
+    /// Whether somebody waits until the newest counter is on the disk.
+    is_awaited: bool,
+    has_ended: bool,
+}
+
+/// Ends the thread when the last handle is dropped.
+#[derive(Debug)]
+struct EndOfHandles(Arc<SharedCounter>);
+
+impl Drop for EndOfHandles {
+    fn drop(&mut self) {
+        self.0.state.lock().has_ended = true;
+        self.0.changed.notify_all();
+    }
+}
+
+impl CounterRecord {
+    /// Reads the file. Returns `None` if there is none.
+    ///
+    /// # Errors
+    /// [`CounterFileError`].
+    pub fn read(path: &Path) -> Result<Option<Self>, CounterFileError> {
+        let text = match std::fs::read(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let lines = text.chunks(LINE_BYTES).skip(1);
+        let newest = lines
+            .filter_map(Self::parse)
+            .max_by_key(|record| record.counter);
+        newest.map(Some).ok_or(CounterFileError::Unreadable)
+    }
+
+    /// Reads one line: the ledger's id in hex, and the counter twice.
+    fn parse(line: &[u8]) -> Option<Self> {
+        let line = std::str::from_utf8(line).ok()?.strip_suffix('\n')?;
+        let mut words = line.split_ascii_whitespace();
+        let mut ledger = [0; 32];
+        hex::decode_to_slice(words.next()?, &mut ledger).ok()?;
+        let counter = words.next()?.parse().ok()?;
+        (words.next()?.parse() == Ok(counter) && words.next().is_none())
+            .then_some(Self { ledger, counter })
+    }
+
+    fn line(&self) -> String {
+        let Self { ledger, counter } = self;
+        let text = format!("{} {counter} {counter}", hex::encode(ledger));
+        padded(&text)
+    }
+}
+
+/// Returns a line of the file with this text.
+fn padded(text: &str) -> String {
+    format!("{text:<width$}\n", width = LINE_BYTES - 1)
+}
+
+impl CounterFile {
+    /// Writes the counter to the file, and starts the thread that keeps it up to date. The file and
+    /// its folder are made where they are missing.
+    ///
+    /// # Errors
+    /// Returns the system's error if the file cannot be written or the thread cannot be started.
+    pub fn start(path: &Path, record: CounterRecord) -> io::Result<Self> {
+        if let Some(folder) = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+        {
+            std::fs::create_dir_all(folder)?;
+        }
+        let file = open_whole(path, record)?;
+        let shared = Arc::new(SharedCounter {
+            path: path.to_owned(),
+            state: Mutex::new(CounterState {
+                newest: record.counter,
+                synced: record.counter,
+                trouble: None,
+                is_awaited: false,
+                has_ended: false,
+            }),
+            changed: Condvar::new(),
+        });
+        let of_thread = Arc::clone(&shared);
+        std::thread::Builder::new()
+            .name("ledger-counter".to_owned())
+            .spawn(move || of_thread.write_until_ended(&file, record))?;
+        Ok(Self {
+            _end: Arc::new(EndOfHandles(Arc::clone(&shared))),
+            shared,
+        })
+    }
+
+    /// Returns the file's path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.shared.path
+    }
+
+    /// Notes that a commit with this counter is durable. Does not wait for the file.
+    pub fn note(&self, counter: u64) {
+        let mut state = self.shared.state.lock();
+        if counter > state.newest {
+            state.newest = counter;
+            self.shared.changed.notify_all();
+        }
+    }
+
+    /// Returns the newest counter that was noted.
+    #[must_use]
+    pub fn newest(&self) -> u64 {
+        self.shared.state.lock().newest
+    }
+
+    /// Returns why the file could not be written the last time, if it could not.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        self.shared.state.lock().trouble.clone()
+    }
+
+    /// Waits until the newest counter is on the disk, at most for `wait_max`. Returns whether it
+    /// is.
+    pub fn flush(&self, wait_max: Duration) -> bool {
+        let until = Instant::now() + wait_max;
+        let mut state = self.shared.state.lock();
+        while state.synced < state.newest {
+            state.is_awaited = true;
+            self.shared.changed.notify_all();
+            if self
+                .shared
+                .changed
+                .wait_until(&mut state, until)
+                .timed_out()
+            {
+                break;
+            }
+        }
+        state.synced >= state.newest
+    }
+}
+
+impl SharedCounter {
+    /// Writes each new counter at once, and forces the file to the disk once a second. The file has
+    /// `record` already.
+    fn write_until_ended(&self, file: &File, record: CounterRecord) {
+        let CounterRecord { ledger, counter } = record;
+        let (mut written, mut turn, mut sync_due) = (counter, 0, None);
+        loop {
+            let mut state = self.state.lock();
+            while state.newest == written && !state.has_ended && !state.is_awaited {
+                match sync_due {
+                    Some(due) => {
+                        if self.changed.wait_until(&mut state, due).timed_out() {
+                            break;
+                        }
+                    }
+                    None => self.changed.wait(&mut state),
+                }
+            }
+            let (newest, must_sync) = (state.newest, state.is_awaited || state.has_ended);
+            let (is_last, is_idle) = (state.has_ended, newest == state.synced);
+            state.is_awaited = false;
+            drop(state);
+            if is_last && is_idle {
+                return;
+            }
+            let mut outcome = Ok(());
+            if newest != written {
+                turn = (turn + 1) % LINES;
+                outcome = write_line(
+                    file,
+                    turn,
+                    CounterRecord {
+                        ledger,
+                        counter: newest,
+                    },
+                );
+                written = newest;
+                sync_due = sync_due.or_else(|| Some(Instant::now() + SYNC_EVERY));
+            }
+            let is_due = sync_due.is_some_and(|due| due <= Instant::now());
+            if outcome.is_ok() && (must_sync || is_due) {
+                outcome = file.sync_data();
+                sync_due = None;
+                if outcome.is_ok() {
+                    self.state.lock().synced = written;
+                }
+            }
+            self.note_outcome(outcome);
+            if is_last {
+                return;
+            }
+        }
+    }
+
+    fn note_outcome(&self, outcome: io::Result<()>) {
+        let mut state = self.state.lock();
+        if let Err(error) = &outcome
+            && state.trouble.is_none()
+        {
+            tracing::error!(file = %self.path.display(), %error, "the counter outside the ledger was not written");
+        }
+        state.trouble = outcome.err().map(|error| error.to_string());
+        self.changed.notify_all();
+    }
+}
+
+/// Opens the file to write in it. A new file is made under another name first, so that a file with
+/// this name always has a counter.
+fn open_whole(path: &Path, record: CounterRecord) -> io::Result<File> {
+    if !path.exists() {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".new");
+        let fresh = PathBuf::from(name);
+        let mut file = File::create(&fresh)?;
+        let text = [padded(HEAD), record.line()].concat();
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&fresh, path)?;
+        if let Some(folder) = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+        {
+            File::open(folder)?.sync_all()?;
+        }
+    }
+    let file = File::options().write(true).open(path)?;
+    // A line that was read last time is written over only after another one is whole.
+    for turn in 0..LINES {
+        write_line(&file, turn, record)?;
+        file.sync_data()?;
+    }
+    Ok(file)
+}
+
+fn write_line(file: &File, turn: u64, record: CounterRecord) -> io::Result<()> {
+    let at = (turn + 1) * LINE_BYTES as u64;
+    file.write_all_at(record.line().as_bytes(), at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(counter: u64) -> CounterRecord {
+        CounterRecord {
+            ledger: [7; 32],
+            counter,
+        }
+    }
+
+    fn read(path: &Path) -> u64 {
+        let read = CounterRecord::read(path).expect("readable");
+        read.expect("a record").counter
+    }
+
+    #[test]
+    fn the_newest_counter_is_in_the_file_once_it_is_flushed_and_a_smaller_one_changes_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("deeper").join("counter");
+        assert_eq!(CounterRecord::read(&path).expect("no file"), None);
+        let file = CounterFile::start(&path, record(3)).expect("it starts");
+        assert_eq!(read(&path), 3);
+        for counter in [9, 4, 11, 10] {
+            file.note(counter);
+        }
+        assert!(file.flush(Duration::from_secs(10)), "{:?}", file.trouble());
+        assert_eq!((read(&path), file.newest()), (11, 11));
+        drop(file);
+        let again = CounterFile::start(&path, record(12)).expect("it starts");
+        assert_eq!((read(&path), again.newest()), (12, 12));
+    }
+
+    #[test]
+    fn a_line_that_was_written_in_part_leaves_the_line_before() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("counter");
+        drop(CounterFile::start(&path, record(41)).expect("it starts"));
+        let file = File::options().write(true).open(&path).expect("opens");
+        for cut in 1..LINE_BYTES {
+            let torn = &record(100).line().into_bytes()[..cut];
+            write_line(&file, 0, record(41)).expect("written");
+            file.write_all_at(torn, 2 * LINE_BYTES as u64)
+                .expect("written");
+            // A cut behind the last digit has written the line whole.
+            let counter = read(&path);
+            assert!(counter == 41 || counter == 100, "{counter} at {cut}");
+        }
+    }
+
+    #[test]
+    fn another_file_is_no_counter() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("counter");
+        for text in ["", "a shopping list\n", &padded(HEAD)] {
+            std::fs::write(&path, text).expect("written");
+            let read = CounterRecord::read(&path);
+            assert!(matches!(read, Err(CounterFileError::Unreadable)), "{text}");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Tests the ledger's counter, and what is noticed with it: an older copy, and a file that is no
+//! whole ledger.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use fairgate_databases::{
+    CounterFile, CounterRecord, Installation, LedgerError, LedgerSetBack, PostgresDatabase,
+    SqliteDatabase,
+};
+use fairgate_servers::{PostgresServer, must_skip};
+
+/// The tables that the cases write.
+const TABLES: [&str; 1] = ["CREATE TABLE t (k BIGINT PRIMARY KEY)"];
+
+async fn file_in(folder: &Path) -> Installation {
+    let opened = SqliteDatabase::open(&folder.join("ledger.db")).expect("it opens");
+    opened.migrate("test", TABLES).await.expect("it migrates");
+    Installation::File(opened)
+}
+
+async fn put(installation: &Installation, k: i64) -> Result<u64, LedgerError> {
+    installation
+        .write(k, |tx, k| {
+            Box::pin(async move { tx.execute("INSERT INTO t VALUES ($1)", &[k]).await })
+        })
+        .await
+}
+
+async fn counter(installation: &Installation) -> u64 {
+    installation.counter().await.expect("readable").counter
+}
+
+async fn count_into(installation: &Installation, path: &Path) -> CounterFile {
+    let ledger = installation.ledger_id().await.expect("readable");
+    let record = CounterRecord {
+        ledger,
+        counter: counter(installation).await,
+    };
+    let file = CounterFile::start(path, record).expect("it starts");
+    installation.count_into(file.clone());
+    file
+}
+
+fn recorded(path: &Path) -> u64 {
+    let record = CounterRecord::read(path).expect("readable");
+    record.expect("there is one").counter
+}
+
+#[tokio::test]
+async fn each_transaction_of_a_file_is_counted_in_its_own_commit_and_then_outside() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ledger = file_in(folder.path()).await;
+    let outside = folder.path().join("elsewhere").join("counter");
+    let file = count_into(&ledger, &outside).await;
+    let before = counter(&ledger).await;
+    for k in 0..5 {
+        put(&ledger, k).await.expect("written");
+    }
+    let after = counter(&ledger).await;
+    assert_eq!(after - before, 5);
+    let idle = ledger.write((), |tx, ()| {
+        Box::pin(tx.execute("DELETE FROM t WHERE k > 100", &[]))
+    });
+    let deleted: Result<u64, LedgerError> = idle.await;
+    assert_eq!(deleted.expect("written"), 0);
+    assert_eq!(counter(&ledger).await, after, "nothing was changed");
+    assert!(file.flush(Duration::from_secs(10)), "{:?}", file.trouble());
+    assert_eq!(recorded(&outside), after);
+    put(&ledger, 5).await.expect("written");
+    ledger.close().await.expect("closed");
+    assert_eq!(recorded(&outside), after + 1, "closing waits for the file");
+}
+
+#[tokio::test]
+async fn an_older_copy_is_noticed_once_with_what_it_lacks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (ledger, outside) = (
+        folder.path().join("ledger.db"),
+        folder.path().join("counter"),
+    );
+    let first = file_in(folder.path()).await;
+    put(&first, 1).await.expect("written");
+    first.close().await.expect("closed");
+    let copy = std::fs::read(&ledger).expect("a copy");
+    let second = file_in(folder.path()).await;
+    count_into(&second, &outside).await;
+    for k in 2..5 {
+        put(&second, k).await.expect("written");
+    }
+    let newest = counter(&second).await;
+    second.close().await.expect("closed");
+    std::fs::write(&ledger, copy).expect("put back");
+
+    let older = file_in(folder.path()).await;
+    let now_has = counter(&older).await;
+    assert_eq!(newest - now_has, 3);
+    let noticed = older.note_outside_counter(recorded(&outside)).await;
+    let noticed = noticed.expect("written").expect("it is behind");
+    assert_eq!((noticed.lacking, noticed.counter), (3, newest + 1));
+    assert!(noticed.last_commit_at_ms <= noticed.noticed_at_ms);
+    assert_eq!(
+        older.last_set_back().await.expect("readable"),
+        Some(noticed)
+    );
+    let again = older.note_outside_counter(recorded(&outside)).await;
+    assert_eq!(again.expect("readable"), None);
+    assert!(counter(&older).await > newest, "no counter is used twice");
+}
+
+#[tokio::test]
+async fn a_file_without_tables_and_a_log_without_its_file_are_refused_and_unchanged() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("ledger.db");
+    let live = file_in(folder.path()).await;
+    put(&live, 1).await.expect("written");
+    // What a copy of the file lacks is in its log, as long as it is in use.
+    let half = tempfile::tempdir().expect("a folder");
+    let copied = half.path().join("ledger.db");
+    make_without_tables(&copied);
+    for content in [std::fs::read(&copied).expect("written"), Vec::new()] {
+        std::fs::write(&copied, &content).expect("written");
+        let told = refusal(&copied);
+        assert!(told.contains("not a whole ledger"), "{told}");
+        assert_eq!(std::fs::read(&copied).expect("still there"), content);
+    }
+    live.close().await.expect("closed");
+    std::fs::rename(&path, folder.path().join("aside")).expect("moved");
+    std::fs::write(folder.path().join("ledger.db-wal"), "a log").expect("written");
+    assert!(refusal(&path).contains("its log"), "{}", refusal(&path));
+    assert!(!path.exists());
+}
+
+/// Writes a database in the form that the ledger has, which has no table.
+fn make_without_tables(path: &Path) {
+    let connection = fairgate_databases::rusqlite::Connection::open(path).expect("it opens");
+    connection
+        .pragma_update(None, "journal_mode", "WAL")
+        .expect("it is set");
+}
+
+fn refusal(path: &Path) -> String {
+    let Err(refused) = SqliteDatabase::open(path) else {
+        panic!("{} was opened", path.display());
+    };
+    refused.to_string()
+}
+
+#[tokio::test]
+async fn what_an_interrupted_first_start_left_is_no_ledger_and_no_obstacle() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let left: Vec<PathBuf> = ["ledger.db.new", "ledger.db.new-wal", "ledger.db.new-shm"]
+        .iter()
+        .map(|name| folder.path().join(name))
+        .collect();
+    for file in &left {
+        std::fs::write(file, "half").expect("written");
+    }
+    let ledger = file_in(folder.path()).await;
+    put(&ledger, 1).await.expect("written");
+    assert!(left.iter().all(|file| !file.exists()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_is_counted_by_raises_and_two_nodes_notice_one_set_back() {
+    if must_skip("the counter of a server") {
+        return;
+    }
+    let server = PostgresServer::options().without_fsync().start().await;
+    let server = server.expect("PostgreSQL starts");
+    let connect = async || {
+        let database = PostgresDatabase::connect(&server.url()).await;
+        Installation::Server(database.expect("it answers"))
+    };
+    let (one, other) = (connect().await, connect().await);
+    let first = one.raise_counter().await.expect("raised");
+    assert_eq!(other.raise_counter().await.expect("raised"), first + 1);
+    let nothing = one.note_outside_counter(first + 1).await;
+    assert_eq!(nothing.expect("readable"), None);
+    let (a, b) = tokio::join!(
+        one.note_outside_counter(first + 10),
+        other.note_outside_counter(first + 10)
+    );
+    let noticed: Vec<LedgerSetBack> = [a, b]
+        .into_iter()
+        .filter_map(|noticed| noticed.expect("written"))
+        .collect();
+    let [noticed] = noticed.as_slice() else {
+        panic!("{noticed:?}");
+    };
+    assert_eq!((noticed.lacking, noticed.counter), (9, first + 11));
+    assert_eq!(
+        other.last_set_back().await.expect("readable"),
+        Some(*noticed)
+    );
+    assert_eq!(one.raise_counter().await.expect("raised"), first + 12);
+}

@@ -1,0 +1,93 @@
+//! The call with which a promoter opens shows again that are closed because the ledger went back.
+
+use axum::extract::State;
+use fairgate_base::clock::{Clock, rfc3339};
+use fairgate_base::http::keys::{KeyedRoutes, PromoterCaller, RoleKeys};
+use fairgate_base::http::{PathParams, Problem, ProblemCode};
+use fairgate_model::ids::ShowId;
+use serde::Serialize;
+
+use crate::http::answers::JsonAnswer;
+use crate::set_back::reopen::{ReopenOutcome, ShowReopener};
+
+/// The most shows or differences that a refusal describes.
+const DESCRIBED_MAX: usize = 20;
+
+/// What the handler of reopened shows needs.
+#[derive(Clone)]
+pub struct ReopenRoutes {
+    /// Opens shows again.
+    pub reopener: ShowReopener,
+    /// The keys that callers need.
+    pub keys: RoleKeys,
+    /// The clock.
+    pub clock: Clock,
+}
+
+impl KeyedRoutes for ReopenRoutes {
+    fn role_keys(&self) -> &RoleKeys {
+        &self.keys
+    }
+}
+
+/// The shows that sell again.
+#[derive(Debug, Serialize, utoipa::ToSchema)]
+pub struct ReopenedShows {
+    /// The id or the glob of the shows.
+    shows: String,
+    /// Whether they were closed. False if nothing was closed.
+    was_closed: bool,
+    /// When they were reopened, RFC 3339.
+    at: String,
+}
+
+/// Opens a show again that is closed because the ledger went back to an older state. `{show}` may
+/// be a glob such as `g1-*`. First compares the payments, the orders and the seats of the show, and
+/// repairs what differs. If something is left, the show stays closed.
+#[utoipa::path(post, path = "/v1/promoter/shows/{show}/reopen", tag = "promoter", params(("show" = String, Path)),
+    responses((status = 200, body = ReopenedShows), (status = 404), (status = 409, description = "not_reconciled")))]
+pub async fn reopen(
+    State(routes): State<ReopenRoutes>,
+    PathParams(show): PathParams<String>,
+    _: PromoterCaller,
+) -> Result<JsonAnswer, Problem> {
+    let now_ms = routes.clock.now_ms();
+    let was_closed = match routes.reopener.reopen(&show, now_ms).await? {
+        ReopenOutcome::Reopened => true,
+        ReopenOutcome::NothingClosed => false,
+        ReopenOutcome::NoShow => return Err(Problem::not_found("show", &show)),
+        ReopenOutcome::StoreAhead(shows) => return Err(store_ahead(&shows)),
+        ReopenOutcome::Unreconciled(left) => {
+            let described: Vec<String> = left
+                .iter()
+                .take(DESCRIBED_MAX)
+                .map(|line| format!("{}: {}", line.about, line.told))
+                .collect();
+            let detail = format!(
+                "Payments, orders and seats do not agree yet, so nothing was reopened: {}. What can be repaired is being repaired; call again in a minute.",
+                described.join("; ")
+            );
+            let problem = Problem::new(ProblemCode::NotReconciled, detail);
+            return Err(problem.with_member("findings", &left));
+        }
+    };
+    let reopened = ReopenedShows {
+        shows: show,
+        was_closed,
+        at: rfc3339(now_ms),
+    };
+    JsonAnswer::json(200, &reopened)
+}
+
+fn store_ahead(shows: &[ShowId]) -> Problem {
+    let named: Vec<&str> = shows
+        .iter()
+        .take(DESCRIBED_MAX)
+        .map(ShowId::as_str)
+        .collect();
+    let detail = format!(
+        "Redis knows sales of these shows that the ledger lacks, so nothing was reopened: {}. Put the newer ledger back. If it is lost, compare the shows' orders with your payment provider, empty Redis, and call again.",
+        named.join(", ")
+    );
+    Problem::new(ProblemCode::NotReconciled, detail).with_member("shows", shows)
+}

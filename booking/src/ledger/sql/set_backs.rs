@@ -1,0 +1,97 @@
+//! The sale after the ledger went back to an older state: which shows are closed, and which were
+//! reopened.
+
+use fairgate_databases::{CounterFile, LedgerError, LedgerSetBack, SqlRow, SqlTransaction};
+use fairgate_model::shows::closure::SaleClosure;
+
+use super::Ledger;
+use super::catalogue::raise_version;
+use super::rows::{Result, count};
+
+/// Whether show `$1` is closed. A glob of the table matches as in the rooms' lists of shows.
+pub(super) const IS_CLOSED: &str = r"EXISTS (SELECT 1 FROM ledger_set_backs b WHERE NOT EXISTS
+     (SELECT 1 FROM reopened_shows r WHERE r.set_back >= b.counter
+          AND $1 LIKE replace(replace(r.pattern, '_', '\_'), '*', '%') ESCAPE '\'))";
+
+/// The sale after the ledger went back.
+impl Ledger {
+    /// Returns which shows are closed because the ledger went back, or `None` if it never did.
+    pub async fn sale_closure(&self) -> Result<Option<SaleClosure>> {
+        self.installation
+            .read_snapshot((), |tx, ()| Box::pin(sale_closure(tx)))
+            .await
+    }
+
+    /// Reopens the shows that match a pattern, until the ledger goes back another time. Returns
+    /// false if nothing was closed.
+    pub async fn reopen_shows(&self, pattern: String, now_ms: i64) -> Result<bool> {
+        self.installation
+            .write(pattern, move |tx, pattern| {
+                Box::pin(async move {
+                    let sql = "INSERT INTO reopened_shows (pattern, set_back, at) \
+                         SELECT $1::text, MAX(counter), $2::bigint FROM ledger_set_backs WHERE TRUE \
+                         HAVING COUNT(*) > 0 ON CONFLICT (pattern) DO UPDATE \
+                         SET set_back = excluded.set_back, at = excluded.at";
+                    let reopened = tx.execute(sql, &[pattern, &now_ms]).await?;
+                    raise_version(tx).await?;
+                    Ok(reopened > 0)
+                })
+            })
+            .await
+    }
+
+    /// Returns the file outside the ledger that remembers how far it got, if there is one.
+    #[must_use]
+    pub fn counter_file(&self) -> Option<&CounterFile> {
+        self.installation.counter_file()
+    }
+
+    /// Compares the ledger with a counter that was read outside it before this call. If the ledger
+    /// is behind, stores that and returns it.
+    pub async fn note_outside_counter(&self, outside: u64) -> Result<Option<LedgerSetBack>> {
+        self.installation.note_outside_counter(outside).await
+    }
+
+    /// Raises the counter of a ledger that several processes share, and returns it once that is
+    /// durable.
+    pub async fn raise_counter(&self) -> Result<u64> {
+        self.installation.raise_counter().await
+    }
+
+    /// Tells all nodes to read again which shows are closed.
+    pub async fn announce_closure(&self) -> Result<()> {
+        self.installation
+            .write((), |tx, ()| Box::pin(raise_version(tx)))
+            .await
+    }
+}
+
+async fn sale_closure(tx: &SqlTransaction) -> Result<Option<SaleClosure>> {
+    let sql = "SELECT counter, noticed_at, lacking, last_commit_at FROM ledger_set_backs \
+         ORDER BY counter DESC LIMIT 1";
+    let Some(newest) = tx.first(sql, &[]).await? else {
+        return Ok(None);
+    };
+    let sql = "SELECT pattern FROM reopened_shows WHERE set_back >= $1 ORDER BY pattern";
+    let reopened = tx.query(sql, &[&newest.get::<i64>(0)?]).await?;
+    Ok(Some(SaleClosure {
+        noticed_at_ms: newest.get(1)?,
+        lacking: count(&newest, 2)?,
+        last_commit_at_ms: newest.get(3)?,
+        reopened: reopened
+            .iter()
+            .map(|row| row.get(0))
+            .collect::<Result<_>>()?,
+    }))
+}
+
+/// Refuses a claim of a closed show. `row` has the value of [`IS_CLOSED`] in this column.
+pub(super) fn refuse_closed(row: &SqlRow, column: usize) -> Result<()> {
+    if row.get(column)? {
+        return Err(LedgerError::SetBack(CLOSED.to_owned()));
+    }
+    Ok(())
+}
+
+/// Why a claim is refused by a node that has not yet read that the ledger went back.
+const CLOSED: &str = "The records of this sale went back to an older state";

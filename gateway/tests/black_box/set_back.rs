@@ -1,0 +1,248 @@
+//! Puts an older copy of the ledger back. Nothing may be sold twice, no number given twice, and
+//! operators must be told. A server that was only killed must never look like that.
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::harness::{
+    PROMOTER_KEY, Promoter, Server, TestShop, Visitor, gateway, get, in_seconds, text, until,
+};
+
+/// The number of kills, unless `FAIRGATE_CRASH_ROUNDS` says otherwise.
+const ROUNDS: usize = 6;
+
+/// Puts a show on sale in a room without a line.
+async fn on_sale(server: &Server) {
+    let promoter = Promoter::of(server);
+    let room = json!({"title": "Night one", "method": "open", "draw_at": in_seconds(-30)});
+    promoter.on_sale("6x10", json!({}), room).await;
+    promoter.selling("sale").await;
+}
+
+async fn stop(server: &Server) {
+    server.terminate();
+    server.ended().await;
+}
+
+/// Buys seats, and returns the order with its tickets.
+async fn buy(server: &Server, visitor: &Visitor<'_>, seats: &[&str]) -> Value {
+    let asked = json!({ "seats": seats });
+    let held = server.try_hold(visitor, "night", &asked).await.is(201);
+    let ordered = server.checkout(visitor, &held).await;
+    server.pay(&ordered, "approve").await.is(200);
+    server.order_in(&ordered, "ticketed").await;
+    ordered
+}
+
+fn reopen(server: &Server, show: &str) -> Output {
+    let mut command = gateway();
+    command
+        .args(["reopen", show, "--target", &server.url])
+        .env("FAIRGATE_PROMOTER_KEY", PROMOTER_KEY);
+    command.output().expect("the command starts")
+}
+
+fn said(output: &Output) -> String {
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    text(&output.stdout) + &text(&output.stderr)
+}
+
+/// Returns the warning that the ledger went back, if operators see it.
+async fn warning(server: &Server) -> Option<String> {
+    let told = server.ready_as_operator().await.is(200);
+    let warnings = told["warnings"].as_array().expect("warnings");
+    let mut warnings = warnings.iter().filter_map(Value::as_str);
+    let found = warnings.find(|told| told.contains("went back to an older state"))?;
+    Some(found.to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_older_copy_of_the_ledger_sells_nothing_until_somebody_reopens_its_shows() {
+    let server = Server::start().await;
+    on_sale(&server).await;
+    let ana = Visitor::admitted(&server, "sale").await;
+    buy(&server, &ana, &["A-1"]).await;
+    stop(&server).await;
+    let ledger = server.data().join("ledger.db");
+    let copy = std::fs::read(&ledger).expect("a copy");
+    server.restart().await;
+    let ben = Visitor::admitted(&server, "sale").await;
+    let lost = buy(&server, &ben, &["A-2"]).await;
+    let later: Vec<u64> = {
+        let mut numbers = vec![ben.number];
+        for _ in 0..5 {
+            numbers.push(Visitor::joined(&server, "sale").await.number);
+        }
+        numbers
+    };
+    stop(&server).await;
+    std::fs::write(&ledger, copy).expect("put back");
+    server.restart().await;
+
+    let told = warning(&server).await.expect("operators are told");
+    assert!(told.contains("its last commit is of 20"), "{told}");
+    assert!(server.read_log().contains("every show is closed"));
+    let held = server
+        .try_hold(&ana, "night", &json!({"seats": ["A-2"]}))
+        .await;
+    held.problem(503, "sale_closed_after_restore");
+    let carla = Visitor::joined(&server, "sale").await;
+    assert!(
+        later.iter().all(|number| *number < carla.number),
+        "{} was given before: {later:?}",
+        carla.number
+    );
+    until("the room says that nobody is let in", async || {
+        let room = server.get("/v1/rooms/sale").await.is(200);
+        (room["paused"] == true).then_some(())
+    })
+    .await;
+    carla.try_claim().await.problem(409, "not_called");
+    let path = format!("/v1/orders/{}", text(&lost, "order"));
+    let read = server.ask(get(&path).by(&text(&lost, "order_key"))).await;
+    assert_eq!(read.status, 404, "the ledger lacks it");
+
+    let other = said(&reopen(&server, "matinee"));
+    assert!(other.contains("404"), "{other}");
+    let reopened = reopen(&server, "night");
+    assert!(reopened.status.success(), "{}", said(&reopened));
+    server
+        .try_hold(&ana, "night", &json!({"seats": ["A-3"]}))
+        .await
+        .is(201);
+    let mut carla = carla;
+    carla.claim().await;
+    let again = said(&reopen(&server, "night"));
+    assert!(again.contains("sells again"), "{again}");
+    reopen(&server, "*");
+    assert_eq!(warning(&server).await, None, "it is over");
+    let nothing = said(&reopen(&server, "night"));
+    assert!(nothing.contains("was not closed"), "{nothing}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_show_takes_no_seat_in_any_way_and_gives_back_what_was_paid_before() {
+    let server = Server::start().await;
+    on_sale(&server).await;
+    let ana = Visitor::admitted(&server, "sale").await;
+    let bought = buy(&server, &ana, &["A-1"]).await;
+    stop(&server).await;
+    let counter = server.data().join("counter");
+    set_ahead(&counter, 1_000);
+    server.restart().await;
+    assert!(warning(&server).await.is_some());
+    for asked in [json!({"seats": ["A-2"]}), json!({"best": {"quantity": 2}})] {
+        let refused = server.try_hold(&ana, "night", &asked).await;
+        let refused = refused.problem(503, "sale_closed_after_restore");
+        assert!(refused["retry_after_s"].is_number(), "{refused}");
+    }
+    let exchange = format!("/v1/orders/{}/exchange", text(&bought, "order"));
+    let asked = json!({"show": "night", "seats": ["A-4"]});
+    let refused = ana.send(Method::POST, &exchange, &asked).await;
+    assert!([409, 503].contains(&refused.status), "{refused:?}");
+    assert_eq!(server.read(&bought).await["state"], "ticketed");
+}
+
+/// Writes a counter that is ahead of the ledger's into the file.
+fn set_ahead(file: &Path, by: u64) {
+    let text = std::fs::read_to_string(file).expect("a counter");
+    let line = text.lines().nth(1).expect("a line");
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let ahead = words[1].parse::<u64>().expect("a number") + by;
+    let line = format!("{:<127}\n", format!("{} {ahead} {ahead}", words[0]));
+    let head = &text[..128];
+    std::fs::write(file, [head, &line, &line].concat()).expect("written");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_killed_never_looks_like_one_that_went_back() {
+    let rounds = std::env::var("FAIRGATE_CRASH_ROUNDS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(ROUNDS);
+    let server = Server::start().await;
+    on_sale(&server).await;
+    for round in 1..=rounds {
+        // Joins and a purchase are under way when the process is killed.
+        let work = async {
+            let visitor = Visitor::admitted(&server, "sale").await;
+            let asked = json!({"best": {"quantity": 1}});
+            let held = server.try_hold(&visitor, "night", &asked).await;
+            assert_ne!(held.json()["code"], "sale_closed_after_restore");
+            for _ in 0..rand::random_range(0..20) {
+                Visitor::joined(&server, "sale").await;
+            }
+        };
+        work.await;
+        server.kill();
+        server.restart().await;
+        assert_eq!(warning(&server).await, None, "round {round}");
+    }
+    let log = server.read_log();
+    assert!(!log.contains("went back"), "{log}");
+}
+
+/// Starts a gateway on this folder, which must refuse to start. Returns what it says.
+fn refused_start(data: &Path) -> String {
+    let mut command = gateway();
+    command.args(["serve", "--listen", "127.0.0.1:0", "--data"]);
+    let output = command.arg(data).output().expect("it starts");
+    assert!(!output.status.success(), "{}", said(&output));
+    said(&output)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ledger_that_is_missing_or_copied_in_part_keeps_the_server_from_starting() {
+    let server = Server::start().await;
+    on_sale(&server).await;
+    let ana = Visitor::admitted(&server, "sale").await;
+    buy(&server, &ana, &["A-1"]).await;
+    server.kill();
+    let data = server.data();
+    let ledger = data.join("ledger.db");
+
+    // A copy of the file without its log, beside the counter and in a folder of its own.
+    let elsewhere = server.folder().join("elsewhere");
+    std::fs::create_dir_all(&elsewhere).expect("a folder");
+    let half = std::fs::read(&ledger).expect("readable");
+    let copied = elsewhere.join("ledger.db");
+    std::fs::write(&copied, &half[..4_096.min(half.len())]).expect("written");
+    let told = refused_start(&elsewhere);
+    assert!(
+        told.contains("not a whole ledger") || told.contains("malformed"),
+        "{told}"
+    );
+
+    let aside: Vec<(PathBuf, PathBuf)> = ["ledger.db", "ledger.db-wal", "ledger.db-shm"]
+        .iter()
+        .map(|name| (data.join(name), server.folder().join(name)))
+        .filter(|(file, _)| file.exists())
+        .collect();
+    for (file, place) in &aside {
+        std::fs::rename(file, place).expect("moved");
+    }
+    let told = refused_start(&data);
+    assert!(
+        told.contains("is missing") && told.contains("commits"),
+        "{told}"
+    );
+    assert!(!ledger.exists(), "no new ledger was made");
+    for (file, place) in &aside {
+        std::fs::rename(place, file).expect("moved back");
+    }
+    server.restart().await;
+    assert_eq!(warning(&server).await, None);
+
+    stop(&server).await;
+    std::fs::copy(data.join("counter"), elsewhere.join("counter")).expect("copied");
+    std::fs::remove_file(&copied).expect("removed");
+    std::fs::rename(elsewhere.join("counter"), elsewhere.join("aside")).expect("moved");
+    let other = Server::start().await;
+    stop(&other).await;
+    std::fs::copy(elsewhere.join("aside"), other.data().join("counter")).expect("copied");
+    let told = refused_start(&other.data());
+    assert!(told.contains("counter of another ledger"), "{told}");
+}

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod app;
+pub mod backup;
 pub mod catalogue;
 pub mod choices;
 pub mod cinema;

@@ -3,6 +3,8 @@
 //! It is part of the library, because the library's parallel compilation then includes all futures
 //! that the program runs. Otherwise the compiler would compile them after the library.
 
+mod backups;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -54,6 +56,27 @@ enum GatewayCommand {
     /// Manages the keys that sign places, passes and tickets.
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Copies the ledger file into a new file, while the gateway serves. The copy is checked, and
+    /// its head is signed with the installation's secret.
+    Backup {
+        /// The file to write. It must not exist.
+        file: PathBuf,
+        #[command(flatten)]
+        folder: DataArguments,
+        /// Prints what the backup has as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Restores a backup into an empty folder. All shows are closed then.
+    Restore {
+        /// The backup.
+        file: PathBuf,
+        #[command(flatten)]
+        folder: DataArguments,
+        /// Prints what the backup has as JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Sells a show again that is closed because the ledger went back to an older state. First
     /// compares payments, orders and seats. The key is read from FAIRGATE_PROMOTER_KEY.
     Reopen {
@@ -116,6 +139,28 @@ struct GatewayArguments {
     data: Option<PathBuf>,
 }
 
+/// The folder of an installation whose ledger is in a file.
+#[derive(Args)]
+struct DataArguments {
+    /// A TOML file of settings.
+    #[arg(long)]
+    config: Option<PathBuf>,
+    /// The folder with all stored data.
+    #[arg(long)]
+    data: Option<PathBuf>,
+}
+
+impl DataArguments {
+    fn resolve(self) -> anyhow::Result<GatewayConfig> {
+        let knobs = GatewayArguments {
+            config: self.config,
+            listen: None,
+            data: self.data,
+        };
+        Ok(GatewayConfig::resolve(&sources(&knobs)?)?)
+    }
+}
+
 /// Runs the command that the arguments name, and returns once it has ended. Returns
 /// [`ExitCode::FAILURE`] if the command failed. Ends the process itself after `--help`, `--version`
 /// and wrong arguments.
@@ -158,6 +203,17 @@ fn start(cli: GatewayCli) -> anyhow::Result<()> {
                 after,
                 json,
             })) => rotate_keys(config, data, after, json).await,
+            Some(GatewayCommand::Backup { file, folder, json }) => {
+                print_done(&backups::back_up(&folder.resolve()?, &file, json)?);
+                Ok(())
+            }
+            Some(GatewayCommand::Restore { file, folder, json }) => {
+                if folder.data.is_none() {
+                    bail!("--data: name the empty folder to restore into; nothing was restored");
+                }
+                print_done(&backups::restore(&folder.resolve()?, &file, json).await?);
+                Ok(())
+            }
             Some(GatewayCommand::Reopen { show, target }) => {
                 reopen_shows(&show, target.unwrap_or_default()).await
             }
@@ -289,9 +345,13 @@ async fn rotate_keys(
     clippy::print_stdout,
     reason = "a command tells its caller what it did"
 )]
+fn print_done(told: &str) {
+    println!("{told}");
+}
+
 async fn reopen_shows(show: &str, target: String) -> anyhow::Result<()> {
     let (target, key) = gateway_to_call(target, "nothing was reopened")?;
-    println!("{}", reopen::reopen(show, &target, &key).await?);
+    print_done(&reopen::reopen(show, &target, &key).await?);
     Ok(())
 }
 

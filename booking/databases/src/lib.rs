@@ -19,6 +19,6 @@ pub use sql::{
     ColumnValue, FromColumn, Migration, SqlDialect, SqlFuture, SqlRow, SqlValue, SqlValues,
     ToSqlValue,
 };
-pub use sqlite::SqliteDatabase;
+pub use sqlite::{LedgerCopy, SqliteDatabase, check_ledger_file, copy_ledger_file};
 pub use tokio_postgres;
 pub use transaction::{NamedLock, SqlTransaction, snapshot_of_file};

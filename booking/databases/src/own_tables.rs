@@ -69,7 +69,7 @@ CREATE TABLE ledger_counter (
 INSERT INTO ledger_counter (one, counter, raised_at) VALUES (1, 0, 0);
 CREATE TABLE ledger_set_backs (
     counter BIGINT PRIMARY KEY, noticed_at BIGINT NOT NULL, lacking BIGINT NOT NULL,
-    last_commit_at BIGINT NOT NULL
+    last_commit_at BIGINT NOT NULL, is_restored BOOLEAN NOT NULL
 );
 ";
 

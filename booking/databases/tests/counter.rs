@@ -98,6 +98,7 @@ async fn an_older_copy_is_noticed_once_with_what_it_lacks() {
     let noticed = older.note_outside_counter(recorded(&outside)).await;
     let noticed = noticed.expect("written").expect("it is behind");
     assert_eq!((noticed.lacking, noticed.counter), (3, newest + 1));
+    assert!(!noticed.is_restored);
     assert!(noticed.last_commit_at_ms <= noticed.noticed_at_ms);
     assert_eq!(
         older.last_set_back().await.expect("readable"),

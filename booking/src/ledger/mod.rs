@@ -24,7 +24,7 @@ pub use onsale::*;
 pub use programme::*;
 pub use records::*;
 pub use sold_shows::*;
-pub use sql::Ledger;
+pub use sql::{Ledger, figures_of_file};
 pub use stopped_passes::*;
 pub use timetables::*;
 
@@ -59,6 +59,15 @@ pub const CALL_LEASE_MS: i64 = 3_000;
 /// its scan at once. After this time, a scan of the same ticket counts as the scan of another
 /// person, even with the same key.
 pub const SCAN_KEY_MS: i64 = 60_000;
+
+/// How much a ledger has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LedgerFigures {
+    /// All orders.
+    pub orders: u64,
+    /// All tickets, also void ones.
+    pub tickets: u64,
+}
 
 /// A seating plan as it is stored.
 #[derive(Debug, Clone)]

@@ -5,6 +5,7 @@
 mod apart;
 mod applying;
 mod axe;
+mod backing_up;
 mod bad_input;
 mod bad_place;
 mod bad_socket;

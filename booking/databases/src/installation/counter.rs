@@ -5,7 +5,7 @@
 use super::Installation;
 use crate::counter_file::CounterFile;
 use crate::own_tables::RAISE_COUNTER;
-use crate::{LedgerError, SqlRow, SqlTransaction};
+use crate::{LedgerError, SqlRow, SqlTransaction, ToSqlValue};
 
 /// How far the ledger got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +28,9 @@ pub struct LedgerSetBack {
     /// When the ledger's last commit before was made, in milliseconds since the epoch. 0 if that is
     /// not known.
     pub last_commit_at_ms: i64,
+    /// Whether it was restored from a backup. How much it lacks is then not known, and `lacking` is
+    /// what is assumed at least.
+    pub is_restored: bool,
 }
 
 impl Installation {
@@ -98,6 +101,21 @@ impl Installation {
             .await
     }
 
+    /// Stores that the ledger was restored from a backup, so that it lacks what was written since:
+    /// `lacking` transactions at least, as is assumed.
+    ///
+    /// # Errors
+    /// Returns an error where the database did not take the write.
+    pub async fn mark_restored(&self, lacking: u64) -> Result<LedgerSetBack, LedgerError> {
+        self.write(lacking, |tx, lacking| {
+            Box::pin(async move {
+                let now_has = locked_counter(tx).await?;
+                store_set_back(tx, now_has, now_has.counter + lacking, true).await
+            })
+        })
+        .await
+    }
+
     /// Returns the last time that the ledger was found to be behind.
     ///
     /// # Errors
@@ -105,7 +123,7 @@ impl Installation {
     pub async fn last_set_back(&self) -> Result<Option<LedgerSetBack>, LedgerError> {
         self.read((), |tx, ()| {
             Box::pin(async move {
-                let sql = "SELECT counter, noticed_at, lacking, last_commit_at \
+                let sql = "SELECT counter, noticed_at, lacking, last_commit_at, is_restored \
                      FROM ledger_set_backs ORDER BY counter DESC LIMIT 1";
                 let row = tx.first(sql, &[]).await?;
                 row.map(|row| {
@@ -114,6 +132,7 @@ impl Installation {
                         noticed_at_ms: row.get(1)?,
                         lacking: count(&row, 2)?,
                         last_commit_at_ms: row.get(3)?,
+                        is_restored: row.get(4)?,
                     })
                 })
                 .transpose()
@@ -137,30 +156,52 @@ async fn mark_set_back(
     tx: &SqlTransaction,
     outside: u64,
 ) -> Result<Option<LedgerSetBack>, LedgerError> {
-    let sql = "SELECT counter, raised_at FROM ledger_counter WHERE one = 1 FOR UPDATE";
-    let row = tx.query_one(sql, &[]).await?;
-    let (counter, last_commit_at_ms) = (count(&row, 0)?, row.get::<i64>(1)?);
-    if counter >= outside {
+    let now_has = locked_counter(tx).await?;
+    if now_has.counter >= outside {
         return Ok(None);
     }
+    store_set_back(tx, now_has, outside, false).await.map(Some)
+}
+
+/// Reads the counter, and keeps others from raising it until this transaction ends.
+async fn locked_counter(tx: &SqlTransaction) -> Result<LedgerCounter, LedgerError> {
+    let sql = "SELECT counter, raised_at FROM ledger_counter WHERE one = 1 FOR UPDATE";
+    let row = tx.query_one(sql, &[]).await?;
+    Ok(LedgerCounter {
+        counter: count(&row, 0)?,
+        raised_at_ms: row.get(1)?,
+    })
+}
+
+/// Stores that the ledger is behind `outside`, and lets its counter go on above that.
+async fn store_set_back(
+    tx: &SqlTransaction,
+    now_has: LedgerCounter,
+    outside: u64,
+    is_restored: bool,
+) -> Result<LedgerSetBack, LedgerError> {
     let set_back = LedgerSetBack {
         counter: outside + 1,
         noticed_at_ms: tx.now_ms().await?,
-        lacking: outside - counter,
-        last_commit_at_ms,
+        lacking: outside - now_has.counter,
+        last_commit_at_ms: now_has.raised_at_ms,
+        is_restored,
     };
-    let sql = "INSERT INTO ledger_set_backs (counter, noticed_at, lacking, last_commit_at) \
-         VALUES ($1, $2, $3, $4)";
-    let (from_now_on, lacking) = (as_i64(set_back.counter), as_i64(set_back.lacking));
-    let noticed_at_ms = set_back.noticed_at_ms;
-    tx.execute(
-        sql,
-        &[&from_now_on, &noticed_at_ms, &lacking, &last_commit_at_ms],
-    )
-    .await?;
+    let (counter, lacking) = (as_i64(set_back.counter), as_i64(set_back.lacking));
+    let (noticed_at_ms, last_commit_at_ms) = (set_back.noticed_at_ms, set_back.last_commit_at_ms);
+    let sql = "INSERT INTO ledger_set_backs \
+         (counter, noticed_at, lacking, last_commit_at, is_restored) VALUES ($1, $2, $3, $4, $5)";
+    let row: [&(dyn ToSqlValue + Sync); 5] = [
+        &counter,
+        &noticed_at_ms,
+        &lacking,
+        &last_commit_at_ms,
+        &is_restored,
+    ];
+    tx.execute(sql, &row).await?;
     let sql = "UPDATE ledger_counter SET counter = $1, raised_at = $2 WHERE one = 1";
-    tx.execute(sql, &[&from_now_on, &noticed_at_ms]).await?;
-    Ok(Some(set_back))
+    tx.execute(sql, &[&counter, &noticed_at_ms]).await?;
+    Ok(set_back)
 }
 
 fn count(row: &SqlRow, column: usize) -> Result<u64, LedgerError> {

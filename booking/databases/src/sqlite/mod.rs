@@ -3,6 +3,7 @@
 
 mod condition;
 mod connection;
+mod copy;
 mod group;
 mod reader;
 
@@ -16,6 +17,7 @@ use crate::LedgerError;
 use crate::counter_file::CounterFile;
 use condition::SqliteFileHealth;
 pub(crate) use connection::SqliteConnection;
+pub use copy::{LedgerCopy, check_ledger_file, copy_ledger_file};
 pub(crate) use group::checkpoint_and_close as close_whole;
 use group::{WriterCommand, WriterSurroundings};
 use reader::SqliteReaderPool;

@@ -18,6 +18,8 @@ pub struct SaleClosure {
     /// When the last commit that the ledger still has was made, in milliseconds since the epoch. 0
     /// if that is not known.
     pub last_commit_at_ms: i64,
+    /// Whether the ledger was restored from a backup. How much it lacks is then not known.
+    pub is_restored: bool,
     /// The shows that were reopened since: ids, and globs such as `g1-*`.
     pub reopened: Vec<String>,
 }
@@ -33,19 +35,28 @@ impl SaleClosure {
     /// Returns the sentence that operators read while shows are closed.
     #[must_use]
     pub fn warning(&self) -> String {
-        let behind = counted(self.lacking, "commit", "commits");
-        let last_commit = match self.last_commit_at_ms {
-            0 => String::new(),
-            at_ms => format!(", and its last commit is of {}", at(at_ms)),
-        };
         let reopened = match self.reopened.as_slice() {
             [] => String::new(),
             shows => format!(" Reopened so far: {}.", shows.join(", ")),
         };
         format!(
-            "the ledger went back to an older state: at {} it was {behind} behind the counter outside it{last_commit}. Nothing is sold and nobody is let in. Put the newer ledger back if there is one; otherwise run `gateway reopen SHOW` for each show, or `gateway reopen '*'`.{reopened}",
-            at(self.noticed_at_ms)
+            "the ledger went back to an older state: at {} it {}. Nothing is sold and nobody is let in. Put the newer ledger back if there is one; otherwise run `gateway reopen SHOW` for each show, or `gateway reopen '*'`.{reopened}",
+            at(self.noticed_at_ms),
+            self.cause()
         )
+    }
+
+    /// Returns what happened to the ledger, for the middle of a sentence.
+    fn cause(&self) -> String {
+        let last_commit = match self.last_commit_at_ms {
+            0 => String::new(),
+            at_ms => format!(", and its last commit is of {}", at(at_ms)),
+        };
+        if self.is_restored {
+            return format!("was restored from a backup{last_commit}");
+        }
+        let behind = counted(self.lacking, "commit", "commits");
+        format!("was {behind} behind the counter outside it{last_commit}")
     }
 
     /// Returns what a buyer reads who asks for seats of a closed show.
@@ -93,6 +104,12 @@ mod tests {
             "{told}"
         );
         assert!(told.ends_with("Reopened so far: night-1."), "{told}");
+        closure.is_restored = true;
+        let told = closure.warning();
+        assert!(
+            told.contains("it was restored from a backup, and its last commit is of 2027"),
+            "{told}"
+        );
     }
 
     #[test]

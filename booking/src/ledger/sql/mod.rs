@@ -18,6 +18,7 @@ pub mod dump;
 mod exchange_rows;
 mod exchanges;
 mod fates;
+mod figures;
 mod finding_rows;
 mod keyed;
 mod late;
@@ -64,6 +65,7 @@ use std::sync::Arc;
 use fairgate_databases::{Installation, LedgerError, SqlDialect};
 use lent_work::LentWork;
 
+pub use figures::figures_of_file;
 #[cfg(test)]
 pub(super) use migrations::MIGRATIONS;
 

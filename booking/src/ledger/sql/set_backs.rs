@@ -67,7 +67,7 @@ impl Ledger {
 }
 
 async fn sale_closure(tx: &SqlTransaction) -> Result<Option<SaleClosure>> {
-    let sql = "SELECT counter, noticed_at, lacking, last_commit_at FROM ledger_set_backs \
+    let sql = "SELECT counter, noticed_at, lacking, last_commit_at, is_restored FROM ledger_set_backs \
          ORDER BY counter DESC LIMIT 1";
     let Some(newest) = tx.first(sql, &[]).await? else {
         return Ok(None);
@@ -78,6 +78,7 @@ async fn sale_closure(tx: &SqlTransaction) -> Result<Option<SaleClosure>> {
         noticed_at_ms: newest.get(1)?,
         lacking: count(&newest, 2)?,
         last_commit_at_ms: newest.get(3)?,
+        is_restored: newest.get(4)?,
         reopened: reopened
             .iter()
             .map(|row| row.get(0))

@@ -53,6 +53,14 @@ fn join(number: u64) -> JoinRow {
     }
 }
 
+/// Creates a room, which is over from `closes_at` (ms) on.
+pub(super) async fn make_room(ledger: &RoomLedger, id: &str, closes_at: Option<i64>) {
+    let mut row = room(id);
+    row.document.closes_at = closes_at;
+    let made = ledger.create_room(row, entry("room_created")).await;
+    assert!(made.expect("it is written"));
+}
+
 fn holder(number: u64) -> Holder {
     Holder(Digest::of_bytes(&number.to_be_bytes()).0)
 }

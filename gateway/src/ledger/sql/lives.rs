@@ -6,11 +6,16 @@
 //! previous one wrote.
 
 use fairgate_databases::{LedgerSetBack, SqlRow, SqlTransaction};
+use fairgate_rules::phase::RoomFacts;
+use fairgate_rules::room_document::RoomDocument;
 use futures_util::FutureExt;
 
-use super::columns::Result;
+use super::columns::{Result, from_json};
 use super::{RoomLedger, draws, rooms};
 use crate::ledger::{LedgerError, LedgerFreezeOutcome, LineFreeze, RoomLife};
+
+/// A room that has been over for this long (ms) gives no number any more.
+const REOPENED_WITHIN_MS: i64 = 24 * 3_600_000;
 
 const COLUMNS: &str = "room, incarnation, first, ceiling, begun_at";
 
@@ -70,8 +75,18 @@ async fn void_lost(tx: &SqlTransaction, set_back: LedgerSetBack) -> Result<u64> 
     if tx.execute(sql, &[&set_back.counter]).await? == 0 {
         return Ok(0);
     }
-    for row in tx.query("SELECT room FROM gw_rooms", &[]).await? {
+    for row in tx
+        .query("SELECT room, document, facts FROM gw_rooms", &[])
+        .await?
+    {
         let room: &str = row.get(0)?;
+        let document: RoomDocument = from_json(row.get(1)?)?;
+        let facts: RoomFacts = from_json(row.get(2)?)?;
+        let over_from = facts.closed_at.or(document.closes_at);
+        let is_over = |from: i64| from < set_back.noticed_at_ms - REOPENED_WITHIN_MS;
+        if over_from.is_some_and(is_over) {
+            continue;
+        }
         let current = locked_life(tx, room).await?;
         let from = current.map_or(0, |life| life.incarnation);
         let above = next_number(tx, room, current).await? + set_back.lacking;

@@ -62,3 +62,33 @@ async fn the_signing_keys_of_an_older_file_are_still_used() {
     let keyring = booking::door::signing::keyring(&file, &secret, 2_000).await;
     assert_eq!(keyring.expect("keys").kid_at(2), kid);
 }
+
+#[tokio::test]
+async fn lost_numbers_are_void_once_in_every_room_that_may_still_give_some() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let writer = SqliteDatabase::open(&folder.path().join("ledger.db")).expect("the file opens");
+    let file = Installation::File(writer);
+    let secret = InstallationSecret::derive("a test's secret");
+    let ledger = RoomLedger::open(file.clone(), secret).await;
+    let ledger = ledger.expect("it migrates");
+    assert_eq!(ledger.void_lost_numbers().await.expect("it answers"), 0);
+    for (id, closes_at) in [("open", None), ("over", Some(1_000))] {
+        contract::make_room(&ledger, id, closes_at).await;
+    }
+    let counter = file.counter().await.expect("it answers").counter;
+    let noticed = file.note_outside_counter(counter + 50).await;
+    let lacking = noticed
+        .expect("it is written")
+        .expect("it is behind")
+        .lacking;
+    let next = async |room: &str| {
+        let line = ledger.line(room).await.expect("it answers");
+        line.life.map(|life| life.ceiling)
+    };
+    for voided in [lacking, 0] {
+        let found = ledger.void_lost_numbers().await;
+        assert_eq!(found.expect("it answers"), voided);
+        assert_eq!(next("open").await, Some(lacking));
+        assert_eq!(next("over").await, None);
+    }
+}

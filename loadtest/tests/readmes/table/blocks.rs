@@ -253,6 +253,22 @@ pub const ROWS: &[CommandRow] = &[
         r#"curl -X POST -H "Authorization: Bearer $ORDER_KEY" -H "$json" -d '{"show":"night-2","best":{"quantity":2}}' http://127.0.0.1:8080/v1/orders/$ORDER/exchange"#,
         &["\"order\":", "night-2"],
     ),
+    // README.md, backup
+    plain(
+        "gateway backup monday.fairgate --data ./data",
+        &["checked and signed", "The secret is not in it"],
+    ),
+    plain("mkdir -p restored && cp -p data/secret restored/", &[]),
+    plain(
+        "gateway restore monday.fairgate --data restored",
+        &["All shows are closed"],
+    ),
+    other(
+        "gateway reopen night-1",
+        "gateway reopen night-1 --target http://127.0.0.1:8080",
+        &["night-1 sells again"],
+        "the port is not 8080",
+    ),
     // README.md, many machines
     row(
         "booking serve --listen 0.0.0.0:8090",

@@ -124,8 +124,16 @@ pub const ROWS: &[CommandRow] = &[
         ),
     ),
     row(
+        "gateway backup FILE [--data DIR] [--json]",
+        How::By("gateway backup monday.fairgate --data ./data"),
+    ),
+    row(
+        "gateway restore FILE --data DIR [--json]",
+        How::By("gateway restore monday.fairgate --data restored"),
+    ),
+    row(
         "gateway reopen SHOW [--target URL]",
-        How::Tests("gateway", "set_back::"),
+        How::By("gateway reopen night-1"),
     ),
     // loadtest/README.md
     row(

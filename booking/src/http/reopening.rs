@@ -57,6 +57,15 @@ pub async fn reopen(
         ReopenOutcome::NothingClosed => false,
         ReopenOutcome::NoShow => return Err(Problem::not_found("show", &show)),
         ReopenOutcome::StoreAhead(shows) => return Err(store_ahead(&shows)),
+        ReopenOutcome::ProviderSilent(why) => {
+            let detail = format!(
+                "The payment provider could not be asked what was paid meanwhile ({why}), so nothing was reopened. Call again once it answers."
+            );
+            return Err(Problem::new(
+                ProblemCode::PaymentProviderUnreachable,
+                detail,
+            ));
+        }
         ReopenOutcome::Unreconciled(left) => {
             let described: Vec<String> = left
                 .iter()
@@ -64,7 +73,7 @@ pub async fn reopen(
                 .map(|line| format!("{}: {}", line.about, line.told))
                 .collect();
             let detail = format!(
-                "Payments, orders and seats do not agree yet, so nothing was reopened: {}. What can be repaired is being repaired; call again in a minute.",
+                "Payments, orders and seats do not agree yet, so nothing was reopened: {}. What can be repaired is being repaired. Money that belongs to no payment here is settled at /v1/promoter/attention, after you gave it back or made its order good. Then call again.",
                 described.join("; ")
             );
             let problem = Problem::new(ProblemCode::NotReconciled, detail);

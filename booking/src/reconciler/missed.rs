@@ -13,9 +13,11 @@ const PAGES_MAX: u32 = 20;
 
 /// Why the events could not be read.
 #[derive(Debug, thiserror::Error)]
-enum MissedEventsError {
+pub enum MissedEventsError {
+    /// The provider did not answer.
     #[error(transparent)]
     Provider(#[from] ProviderError),
+    /// The ledger did not answer.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
 }
@@ -28,8 +30,8 @@ impl Reconciler {
             return;
         };
         match self.read_pages(inbox).await {
-            Ok(0) => {}
-            Ok(found) => {
+            Ok((0, _)) => {}
+            Ok((found, _)) => {
                 tracing::warn!(
                     found,
                     "events that the provider did not deliver were found in its list"
@@ -42,23 +44,42 @@ impl Reconciler {
         }
     }
 
-    async fn read_pages(&self, inbox: &PaymentEventInbox) -> Result<u64, MissedEventsError> {
+    /// Asks the provider for everything that happened since the ledger's last event, and settles
+    /// it. Money of payments that the ledger does not have is a finding then.
+    ///
+    /// # Errors
+    /// Returns an error if the provider or the ledger does not answer.
+    pub async fn settle_missed_events(&self) -> Result<(), MissedEventsError> {
+        let Some(inbox) = &self.inbox else {
+            return Ok(());
+        };
+        while !self.read_pages(inbox).await?.1 {}
+        inbox.settle_all().await?;
+        Ok(())
+    }
+
+    /// Reads some pages of the provider's events. Returns how many events are new, and whether
+    /// there are no further pages.
+    async fn read_pages(
+        &self,
+        inbox: &PaymentEventInbox,
+    ) -> Result<(u64, bool), MissedEventsError> {
         let name = inbox.provider.name();
         let mut found = 0;
         for _ in 0..PAGES_MAX {
             let after = self.ledger.event_cursor(name).await?;
             let page = inbox.provider.events_after(after.as_deref()).await?;
             let Some((newest, _)) = page.events.last().cloned() else {
-                break;
+                return Ok((found, true));
             };
             for (event, body) in page.events {
                 found += u64::from(inbox.take_listed(event, body).await?);
             }
             self.ledger.move_event_cursor(name, newest).await?;
             if !page.has_more {
-                break;
+                return Ok((found, true));
             }
         }
-        Ok(found)
+        Ok((found, false))
     }
 }

@@ -2,7 +2,7 @@
 //! seats, and repairs the differences. No call waits for the reconciler. A difference comes from a
 //! lost message or a fault. Its only effect is a delay.
 
-mod missed;
+pub mod missed;
 mod provider;
 pub mod repair;
 mod shows;
@@ -12,9 +12,7 @@ use std::time::Duration;
 
 use fairgate_base::clock::{Clock, rfc3339};
 use fairgate_base::log_failed_try;
-use fairgate_model::findings::{
-    DriftFinding, DriftKind, DriftSubject, ReconcilerSnapshot, findings,
-};
+use fairgate_model::findings::{DriftFinding, DriftKind, ReconcilerSnapshot, findings};
 use fairgate_model::ids::ShowId;
 use serde::Serialize;
 
@@ -99,12 +97,12 @@ impl Reconciler {
         &self,
         since_ms: i64,
         shows: Vec<ShowId>,
-        is_about: impl Fn(&DriftSubject) -> bool,
+        is_about: impl Fn(&DriftFinding) -> bool,
     ) -> Result<Vec<ReconcilerLine>, LedgerError> {
         let snapshot = self.gather_snapshot(since_ms, shows).await?;
         let mut lines = Vec::new();
         for finding in findings(&snapshot, self.clock.now_ms()) {
-            if is_about(&finding.about) {
+            if is_about(&finding) {
                 lines.push(self.repair_and_report(&finding).await);
             }
         }

@@ -1,12 +1,13 @@
 //! Opens shows again that are closed because the ledger went back, once the reconciler finds
 //! nothing about them.
 
-use fairgate_model::findings::DriftSubject;
+use fairgate_model::findings::{DriftFinding, DriftKind, DriftSubject};
 use fairgate_model::ids::ShowId;
 use fairgate_model::shows::coverage::matches;
 
 use crate::inventory::seats::SeatInventory;
 use crate::ledger::LedgerError;
+use crate::reconciler::missed::MissedEventsError;
 use crate::reconciler::{Reconciler, ReconcilerLine};
 
 /// How often the reconciler compares before the shows count as not reconciled. A repair may make
@@ -24,6 +25,8 @@ pub enum ReopenOutcome {
     NoShow,
     /// These differences are left. The shows stay closed.
     Unreconciled(Vec<ReconcilerLine>),
+    /// The payment provider was not asked, because it did not answer. The shows stay closed.
+    ProviderSilent(String),
     /// The store knows decisions about these shows that the ledger lacks. They stay closed.
     StoreAhead(Vec<ShowId>),
 }
@@ -68,6 +71,13 @@ impl ShowReopener {
         if !ahead.is_empty() {
             return Ok(ReopenOutcome::StoreAhead(ahead));
         }
+        match self.reconciler.settle_missed_events().await {
+            Ok(()) => {}
+            Err(MissedEventsError::Ledger(error)) => return Err(error),
+            Err(MissedEventsError::Provider(error)) => {
+                return Ok(ReopenOutcome::ProviderSilent(error.to_string()));
+            }
+        }
         let left = self.reconcile(&shows, closure.last_commit_at_ms).await?;
         if !left.is_empty() {
             return Ok(ReopenOutcome::Unreconciled(left));
@@ -90,7 +100,7 @@ impl ShowReopener {
     ) -> Result<Vec<ReconcilerLine>, LedgerError> {
         let mut left = Vec::new();
         for _ in 0..PASSES_MAX {
-            let is_about = |subject: &DriftSubject| shows.contains(&show_of(subject));
+            let is_about = |finding: &DriftFinding| concerns(finding, shows);
             left = self
                 .reconciler
                 .reconcile_shows(since_ms, shows.to_vec(), is_about)
@@ -108,12 +118,15 @@ fn is_departure(catalogue: &crate::catalogue::Catalogue, pattern: &str) -> bool 
     catalogue.find_show(pattern).is_some()
 }
 
-/// Returns the show that a difference is about.
-fn show_of(subject: &DriftSubject) -> ShowId {
-    match subject {
+/// Returns whether a difference keeps these shows closed. Money of which the ledger knows nothing
+/// may be for any show.
+fn concerns(finding: &DriftFinding, shows: &[ShowId]) -> bool {
+    let show = match &finding.about {
         DriftSubject::Order(order) => order.show(),
         DriftSubject::Payment(payment, _) => payment.order.show(),
         DriftSubject::Show(show) => show.clone(),
         DriftSubject::Hold(secured) => secured.hold.show(),
-    }
+        DriftSubject::Money(_) => return finding.kind == DriftKind::UnknownMoney,
+    };
+    shows.contains(&show)
 }

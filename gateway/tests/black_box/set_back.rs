@@ -7,6 +7,7 @@ use std::process::Output;
 use reqwest::Method;
 use serde_json::{Value, json};
 
+use crate::card_form::{confirm, selling_by_card};
 use crate::harness::{
     PROMOTER_KEY, Promoter, Server, TestShop, Visitor, gateway, get, in_seconds, text, until,
 };
@@ -144,6 +145,52 @@ async fn a_closed_show_takes_no_seat_in_any_way_and_gives_back_what_was_paid_bef
     let refused = ana.send(Method::POST, &exchange, &asked).await;
     assert!([409, 503].contains(&refused.status), "{refused:?}");
     assert_eq!(server.read(&bought).await["state"], "ticketed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn money_that_the_older_ledger_does_not_know_keeps_its_shows_closed_until_it_is_settled() {
+    let (stripe, server) = selling_by_card(json!({"title": "Night one"})).await;
+    let ana = Visitor::admitted(&server, "sale").await;
+    let pay = async |seat: &str| {
+        let asked = json!({ "seats": [seat] });
+        let held = server.try_hold(&ana, "night", &asked).await.is(201);
+        let ordered = server.checkout(&ana, &held).await;
+        confirm(&stripe, &ana, &ordered).await;
+        server.order_in(&ordered, "ticketed").await;
+    };
+    pay("A-1").await;
+    stop(&server).await;
+    let ledger = server.data().join("ledger.db");
+    let copy = std::fs::read(&ledger).expect("a copy");
+    server.restart().await;
+    pay("A-2").await;
+    stop(&server).await;
+    std::fs::write(&ledger, copy).expect("put back");
+    server.restart().await;
+
+    let refused = said(&reopen(&server, "night"));
+    assert!(refused.contains("was not reopened (409)"), "{refused}");
+    assert!(refused.contains("belong to no payment here"), "{refused}");
+    let promoter = Promoter::of(&server);
+    let listed = promoter.get("attention").await.is(200);
+    let listed = listed.as_array().expect("a list").clone();
+    let unknown: Vec<&Value> = listed
+        .iter()
+        .filter(|entry| entry["code"] == "unknown_money")
+        .collect();
+    assert_eq!(unknown.len(), 1, "{listed:?}");
+    let held = server
+        .try_hold(&ana, "night", &json!({"seats": ["A-2"]}))
+        .await;
+    held.problem(503, "sale_closed_after_restore");
+
+    let settle = format!("attention/{}/settle", text(unknown[0], "finding"));
+    let reason = json!({"reason": "given back in the dashboard"});
+    promoter.post_json(&settle, &reason).await.is(200);
+    let told = said(&reopen(&server, "night"));
+    assert!(told.contains("sells again"), "{told}");
+    let asked = json!({"seats": ["A-2"]});
+    server.try_hold(&ana, "night", &asked).await.is(201);
 }
 
 /// Writes a counter that is ahead of the ledger's into the file.

@@ -32,6 +32,7 @@ const VARIABLES: &[&str] = &[
     "HCAPTCHA_SECRET",
     "HCAPTCHA_SITE_KEY",
     "HCAPTCHA_URL",
+    "HISTORIES",
     "INTERNAL_KEY",
     "JOINS_BURST",
     "JOINS_PER_S",

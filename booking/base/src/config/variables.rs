@@ -33,6 +33,7 @@ const VARIABLES: &[&str] = &[
     "HCAPTCHA_SITE_KEY",
     "HCAPTCHA_URL",
     "HISTORIES",
+    "HISTORIES_SEED",
     "INTERNAL_KEY",
     "JOINS_BURST",
     "JOINS_PER_S",

@@ -23,10 +23,6 @@ pub const ROWS: &[CommandRow] = &[
         "FAIRGATE_STORM=50,25000,500 cargo test --release -p booking --test way -- storm::",
         How::Tests("booking", "storm::"),
     ),
-    row(
-        "FAIRGATE_HISTORIES=200 cargo test -p booking --test service -- histories::",
-        How::Tests("booking", "histories::"),
-    ),
     short(
         "cargo run --release -p loadtest -- bench one-seat",
         "cargo run --release -p loadtest -- bench one-seat --visitors 20 --rounds 1",

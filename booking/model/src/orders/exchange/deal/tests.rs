@@ -313,7 +313,9 @@ proptest! {
         }
         let last = in_force(&show_terms(Some(0)), &order, 0).expect("in force");
         let back = last.split_price(&order, &order.items).amount;
-        prop_assert!(back <= order.items[0].amount - kept_most);
+        // Fees of carried and of added money are rounded one by one, in the buyer's favour.
+        let rounded = i64::try_from(shows.len()).expect("few");
+        prop_assert!(back <= order.items[0].amount - kept_most + rounded);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //! may be about money of which the ledger knows nothing, so reading back the ledger's payments
 //! would not find it.
 
+use std::time::Duration;
+
 use fairgate_model::payments::ProviderError;
 
 use super::Reconciler;
@@ -10,6 +12,11 @@ use crate::payments::webhook::PaymentEventInbox;
 
 /// How many pages one pass reads, at most. The next pass goes on.
 const PAGES_MAX: u32 = 20;
+
+/// How long [`Reconciler::settle_missed_events`] waits for events that a worker settles, and how
+/// often it looks.
+const SETTLED_WITHIN: Duration = Duration::from_secs(10);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Why the events could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +27,9 @@ pub enum MissedEventsError {
     /// The ledger did not answer.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+    /// Some events could not be settled in time.
+    #[error("some of its events are not settled yet")]
+    Unsettled,
 }
 
 impl Reconciler {
@@ -48,14 +58,26 @@ impl Reconciler {
     /// it. Money of payments that the ledger does not have is a finding then.
     ///
     /// # Errors
-    /// Returns an error if the provider or the ledger does not answer.
+    /// Returns an error if the provider or the ledger does not answer, or if an event is still
+    /// being settled after [`SETTLED_WITHIN`].
     pub async fn settle_missed_events(&self) -> Result<(), MissedEventsError> {
         let Some(inbox) = &self.inbox else {
             return Ok(());
         };
         while !self.read_pages(inbox).await?.1 {}
-        inbox.settle_all().await?;
-        Ok(())
+        // A worker may have taken events before this call, and may still be settling them.
+        let settling = async {
+            loop {
+                inbox.settle_all().await?;
+                let (unsettled, _) = self.ledger.backlog().await?;
+                if unsettled == 0 {
+                    return Ok(());
+                }
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+        };
+        let settled = tokio::time::timeout(SETTLED_WITHIN, settling).await;
+        settled.map_err(|_| MissedEventsError::Unsettled)?
     }
 
     /// Reads some pages of the provider's events. Returns how many events are new, and whether

@@ -74,7 +74,7 @@ impl ShowReopener {
         match self.reconciler.settle_missed_events().await {
             Ok(()) => {}
             Err(MissedEventsError::Ledger(error)) => return Err(error),
-            Err(MissedEventsError::Provider(error)) => {
+            Err(error) => {
                 return Ok(ReopenOutcome::ProviderSilent(error.to_string()));
             }
         }

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 
 use fairgate_model::ids::RefundId;
 use fairgate_model::orders::refund::OwedRefund;
+use fairgate_model::payments::returns::DisputeState;
 use fairgate_model::payments::stripe_sums::to_stripe;
 use fairgate_model::payments::{Payment, ProviderError};
 use serde_json::Value;
@@ -132,11 +133,12 @@ impl StripeProvider {
         ];
         // The sum may have been lowered since an earlier try, and a key is for one sum.
         let key = format!(
-            "{}:{}:{}:{}",
+            "{}:{}:{}:{}{}",
             refund.id,
             refund.amount,
             earlier.failed,
-            attempt / TRIES_PER_KEY
+            attempt / TRIES_PER_KEY,
+            after_dispute(payment)
         );
         match self.api.post("/v1/refunds", &fields, &key).await {
             Ok(answer) => result_of_new_refund(&answer),
@@ -170,6 +172,7 @@ impl StripeProvider {
             ("payment_intent", reference_of(payment)?),
             ("metadata[payment]", payment.id.as_str()),
         ];
+        let what = format!("{what}{}", after_dispute(payment));
         let key = idempotency_key(payment, &what, attempt);
         match self.api.post("/v1/refunds", &fields, &key).await {
             Ok(refund) => result_of_new_refund(&refund),
@@ -179,6 +182,15 @@ impl StripeProvider {
             }
             Err(fault) => Err(fault.into()),
         }
+    }
+}
+
+/// Returns what a key has at its end once a dispute was won. Stripe refuses refunds while a dispute
+/// is open, and repeats an answer for each call with the same key.
+fn after_dispute(payment: &Payment) -> &'static str {
+    match payment.dispute {
+        Some(DisputeState::Won) => ":won",
+        _ => "",
     }
 }
 

@@ -167,9 +167,11 @@ async fn advance_payment(
     close_refunds(tx, order, state, now_ms).await
 }
 
-/// Marks the capture of an order as done.
+/// Marks the capture of an order as done. Another worker may have confirmed the order a moment
+/// after `now_ms` was read, so the capture is not dated before it became due.
 async fn mark_capture_done(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<()> {
-    let sql = "UPDATE effects SET done_at = $2 WHERE order_id = $1 AND kind = 'capture' AND done_at IS NULL";
+    let sql = "UPDATE effects SET done_at = GREATEST($2, due_set_at) \
+         WHERE order_id = $1 AND kind = 'capture' AND done_at IS NULL";
     tx.execute(sql, &[&order.as_str(), &now_ms]).await?;
     Ok(())
 }

@@ -21,7 +21,7 @@ if (data.key && !orderKey(id)) keepOrder(id, { key: data.key });
 const bearer = orderKey(id);
 const SHAPES = { pending: "clock", confirmed: "check", ticketed: "check", expired: "cross", cancelled: "cross", awaiting_consent: "warning", capture_failed: "cross", refunded: "ring", partly_refunded: "check", exchanged: "ring" };
 // These reasons get no line of their own, because the words for the state already say them.
-const USUAL = ["ordered", "payment_declined", "payment_deadline", "late_money", "ordered_in_exchange", "payment_authorised", "payment_captured", "nothing_to_pay", "exchanged", "late_other_seats"];
+const USUAL = ["ordered", "payment_declined", "payment_deadline", "late_money", "ordered_in_exchange", "restored_from_provider", "payment_authorised", "payment_captured", "nothing_to_pay", "exchanged", "late_other_seats"];
 const countdown = new Countdown($("clock"), () => refresh());
 const consentCountdown = new Countdown($("consent-clock"), () => refresh());
 let order = null;

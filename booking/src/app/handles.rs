@@ -101,6 +101,7 @@ impl Booking {
                 holds: self.holds.clone(),
                 ledger: self.ledger.clone(),
                 provider: self.payment_provider(),
+                ledger_id: self.gateways.ledger_id.as_str().into(),
             },
             door: self.caller_verifier(),
             answers: self.answers.clone(),

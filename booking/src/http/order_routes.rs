@@ -178,7 +178,9 @@ impl OrderRoutes {
                         state,
                     });
                 }
-                ExchangeRole::Successor { of, items, done } => {
+                ExchangeRole::Successor {
+                    of, items, done, ..
+                } => {
                     exchanged.of = Some(of);
                     exchanged.total = total_price(&items);
                     if !done {

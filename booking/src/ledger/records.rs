@@ -14,10 +14,11 @@ use fairgate_model::ids::{HoldId, OrderId, ShowId, TicketId};
 use fairgate_model::money::Currency;
 use fairgate_model::orders::exchange::OrderExchangeError;
 use fairgate_model::orders::exchange::deal::ExchangeRuleError;
+use fairgate_model::orders::order_copy::CopiedExchange;
 use fairgate_model::orders::refund::OrderRefundError;
 use fairgate_model::orders::refund::rules::RefundRuleError;
 use fairgate_model::orders::transition::{EffectKind, LateRefundReason, OrderEvent};
-use fairgate_model::orders::{Order, OrderState, ReplacementOffer};
+use fairgate_model::orders::{Order, OrderItem, OrderState, ReplacementOffer};
 use fairgate_model::payments::Payment;
 use fairgate_model::runs::TrainRun;
 use fairgate_model::shows::Show;
@@ -228,6 +229,33 @@ impl ClaimBasis {
             purpose: locked.hold.purpose,
         }
     }
+}
+
+/// An order that a ledger which went back no longer has, made again from the provider's copy.
+#[derive(Debug, Clone)]
+pub struct RestoredOrder {
+    /// The order, pending. If an exchange made it, it has no items yet.
+    pub order: Order,
+    /// Its seats at their own prices.
+    pub items: Vec<OrderItem>,
+    /// The exchange that made it, if one did.
+    pub exchange: Option<CopiedExchange>,
+    /// Its payment, with the provider's id of it.
+    pub payment: Payment,
+    /// The number of seats and legs of the show.
+    pub grid: CellGrid,
+}
+
+/// What came of restoring an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RestoreOutcome {
+    /// The ledger has the order now.
+    Restored,
+    /// The order that was exchanged for this one must be settled first.
+    NotYet,
+    /// The show is not closed, or has another plan; the order's terms are not stored; or the
+    /// exchanged order has nothing to exchange.
+    Impossible,
 }
 
 /// Why a show was not written. Nothing was changed.

@@ -8,6 +8,7 @@ use fairgate_model::ids::{HoldId, OrderId, PaymentId};
 use fairgate_model::money::Currency;
 use fairgate_model::orders::exchange::{ExchangeRole, total_price};
 use fairgate_model::orders::late::sells_until_ms;
+use fairgate_model::orders::order_copy::{CopiedExchange, OrderCopy};
 use fairgate_model::orders::people::{cleaned_name, is_email};
 use fairgate_model::orders::transition::{OrderEvent, PAYMENT_REFUSED};
 use fairgate_model::orders::{Buyer, Order, OrderItem, OrderRecord, OrderState, Traveller};
@@ -25,6 +26,9 @@ use crate::ledger::{ClaimBasis, Ledger, LedgerError, SeatClaimRefused};
 use crate::payments::PaymentProvider;
 use crate::store::{ClaimableHold, InventoryRefusal};
 
+/// The reason code of an order that an exchange makes, while it is pending.
+pub(super) const ORDERED_IN_EXCHANGE: &str = "ordered_in_exchange";
+
 /// How many times one call tries to make a payment at the provider.
 const MAKES_MAX: u32 = 3;
 
@@ -37,6 +41,8 @@ pub struct OrderDesk {
     pub ledger: Ledger,
     /// The payment provider. `None` if payments are not configured.
     pub provider: Option<Arc<dyn PaymentProvider>>,
+    /// The ledger's id in hex, which the provider keeps with each order.
+    pub ledger_id: Arc<str>,
 }
 
 impl OrderDesk {
@@ -150,6 +156,7 @@ impl OrderDesk {
         let Some(payment) = payment.filter(is_unmade) else {
             return Ok(());
         };
+        let copy = self.copy_of(order).await?;
         let mut last_error = String::new();
         // A provider may repeat an error that it stored for an idempotency key. The key depends on
         // the attempt's number, and the numbers grow with the order's age. So a call that comes a
@@ -157,7 +164,7 @@ impl OrderDesk {
         let order_age_s = u32::try_from((now_ms - order.created_at_ms).max(0) / 1_000).unwrap_or(0);
         let first = order_age_s.saturating_mul(MAKES_MAX);
         for attempt in first..first.saturating_add(MAKES_MAX) {
-            match provider.make(&payment, attempt).await {
+            match provider.make(&payment, &copy, attempt).await {
                 Ok(Some(made)) => {
                     self.ledger
                         .record_created_payment((&payment.id, payment.attempt), made)
@@ -173,6 +180,26 @@ impl OrderDesk {
         }
         tracing::warn!(order = %order.id, told = last_error, "a payment could not be made at the provider");
         Err(provider_unreachable(order))
+    }
+
+    /// Returns the copy of a pending order that the provider keeps.
+    async fn copy_of(&self, order: &Order) -> Result<OrderCopy, LedgerError> {
+        let ledger = &self.ledger_id;
+        if order.reason != ORDERED_IN_EXCHANGE {
+            return Ok(OrderCopy::of_order(order, &order.items, None, ledger));
+        }
+        let record = self.ledger.order(&order.id).await?;
+        let roles = record.into_iter().flat_map(|record| record.exchanges);
+        let mut successors = roles.filter_map(|role| match role {
+            ExchangeRole::Successor { of, items, fee, .. } => {
+                Some((items, CopiedExchange { of, fee }))
+            }
+            ExchangeRole::Exchanged { .. } => None,
+        });
+        let (items, exchange) = successors.next().ok_or_else(|| {
+            LedgerError::Corrupt("an order of an exchange that is not stored".to_owned())
+        })?;
+        Ok(OrderCopy::of_order(order, &items, Some(exchange), ledger))
     }
 
     /// Returns whether the sale of an order's seats has ended. Nobody can then accept other seats

@@ -8,11 +8,11 @@ use fairgate_model::payments::{
 use super::webhook::{PaymentEventInbox, READ_WITHIN};
 use crate::ledger::LedgerError;
 
-fn later(error: &LedgerError) -> ProviderError {
+pub(super) fn later(error: &LedgerError) -> ProviderError {
     ProviderError::Later(error.to_string())
 }
 
-fn too_slow() -> ProviderError {
+pub(super) fn too_slow() -> ProviderError {
     ProviderError::Later("the payment could not be read in time".to_owned())
 }
 
@@ -74,7 +74,8 @@ impl PaymentEventInbox {
 
     /// Notes money that belongs to no payment of the ledger: the payment is unknown, the provider
     /// has it under another id than the ledger, or it is over another sum. The provider is asked
-    /// how much it has now, because an event may be old.
+    /// how much it has now, because an event may be old. If the ledger went back and the provider
+    /// has a copy of the order, the order is written again instead.
     async fn note_unknown_money(&self, event: &ProviderEvent) -> Result<(), ProviderError> {
         let Some(reference) = event
             .reference
@@ -89,6 +90,7 @@ impl PaymentEventInbox {
             .await
             .map_err(|error| later(&error))?;
         let has_ended = self.ledger.has_ended(&event.payment, reference.clone());
+        let is_known = known.is_some();
         let fits = known.is_some_and(|payment| {
             let is_own = payment
                 .reference
@@ -103,6 +105,9 @@ impl PaymentEventInbox {
         let Some(sum) = read.map_err(|_| too_slow())?? else {
             return Ok(());
         };
+        if !is_known && self.restore_order(event, reference).await? {
+            return Ok(());
+        }
         tracing::error!(payment = %event.payment, reference, sum = sum.amount, "the provider has money that the ledger does not know");
         let (name, now_ms) = (self.provider.name(), self.clock.now_ms());
         let payment = event.payment.to_string();

@@ -5,6 +5,7 @@ mod completing;
 pub mod effects;
 mod lent_work;
 pub mod refunding;
+mod restoring;
 pub mod sandbox;
 pub mod stripe;
 pub mod webhook;
@@ -13,6 +14,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use fairgate_model::money::Money;
+use fairgate_model::orders::order_copy::OrderCopy;
 use fairgate_model::orders::refund::OwedRefund;
 use fairgate_model::payments::kind::ProviderKind;
 use fairgate_model::payments::{
@@ -53,12 +55,14 @@ pub trait PaymentProvider: Send + Sync + 'static {
     /// Returns how long a payment may stay unchanged before its state is read from the provider.
     fn read_back_after(&self) -> Duration;
 
-    /// Makes the payment at the provider. The call may be repeated. If earlier tries got no answer,
-    /// the provider may then have several payments. Only the payment that is stored first is used.
+    /// Makes the payment at the provider, with a copy of its order. The call may be repeated. If
+    /// earlier tries got no answer, the provider may then have several payments. Only the payment
+    /// that is stored first is used.
     /// Returns `None` if the provider needs no such step.
     async fn make(
         &self,
         payment: &Payment,
+        copy: &OrderCopy,
         attempt: u32,
     ) -> Result<Option<CreatedPayment>, ProviderError>;
 
@@ -89,10 +93,19 @@ pub trait PaymentProvider: Send + Sync + 'static {
     /// what went back. Returns `None` if there is none.
     async fn money_of(&self, reference: &str) -> Result<Option<Money>, ProviderError>;
 
+    /// Returns the copy of an order that the provider has under this id of its own. Returns `None`
+    /// if there is none that is whole.
+    async fn copy_of(&self, reference: &str) -> Result<Option<OrderCopy>, ProviderError>;
+
     /// Returns a page of the events that follow the event `after`, oldest first, from the
-    /// provider's own list. Without `after`, returns the newest page. A provider without such a
-    /// list returns no events.
-    async fn events_after(&self, after: Option<&str>) -> Result<ProviderEventPage, ProviderError>;
+    /// provider's own list. Without `after`, and if the provider no longer has that event, the
+    /// page begins with the first event since `since_ms`. A provider without such a list returns no
+    /// events.
+    async fn events_after(
+        &self,
+        after: Option<&str>,
+        since_ms: i64,
+    ) -> Result<ProviderEventPage, ProviderError>;
 
     /// Checks the signature of an event over the raw body, and returns the event's id. Returns
     /// `None` if the signature is wrong or too old.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use fairgate_model::ids::PaymentId;
 use fairgate_model::money::Money;
+use fairgate_model::orders::order_copy::OrderCopy;
 use fairgate_model::orders::refund::OwedRefund;
 use fairgate_model::payments::kind::ProviderKind;
 use fairgate_model::payments::returns::ProviderReturns;
@@ -161,6 +162,7 @@ impl PaymentProvider for SandboxProvider {
     async fn make(
         &self,
         _payment: &Payment,
+        _copy: &OrderCopy,
         _attempt: u32,
     ) -> Result<Option<CreatedPayment>, ProviderError> {
         Ok(None)
@@ -227,11 +229,19 @@ impl PaymentProvider for SandboxProvider {
         })
     }
 
+    async fn copy_of(&self, _reference: &str) -> Result<Option<OrderCopy>, ProviderError> {
+        Ok(None)
+    }
+
     async fn money_of(&self, _reference: &str) -> Result<Option<Money>, ProviderError> {
         Ok(None)
     }
 
-    async fn events_after(&self, _after: Option<&str>) -> Result<ProviderEventPage, ProviderError> {
+    async fn events_after(
+        &self,
+        _after: Option<&str>,
+        _since_ms: i64,
+    ) -> Result<ProviderEventPage, ProviderError> {
         Ok(ProviderEventPage::default())
     }
 

@@ -13,6 +13,11 @@ use crate::payments::webhook::PaymentEventInbox;
 /// How many pages one pass reads, at most. The next pass goes on.
 const PAGES_MAX: u32 = 20;
 
+/// How far back the first reading looks, before the last commit of a ledger that went back, or
+/// before now, in milliseconds. Stripe delivers an event again for up to three days
+/// (docs.stripe.com/webhooks).
+const FIRST_LOOK_BACK_MS: i64 = 3 * 24 * 3_600_000;
+
 /// How long [`Reconciler::settle_missed_events`] waits for events that a worker settles, and how
 /// often it looks.
 const SETTLED_WITHIN: Duration = Duration::from_secs(10);
@@ -87,10 +92,14 @@ impl Reconciler {
         inbox: &PaymentEventInbox,
     ) -> Result<(u64, bool), MissedEventsError> {
         let name = inbox.provider.name();
+        let closure = self.catalogue.closure();
+        let known_until_ms = closure.map_or(self.clock.now_ms(), |one| one.last_commit_at_ms);
+        let since_ms = known_until_ms - FIRST_LOOK_BACK_MS;
         let mut found = 0;
         for _ in 0..PAGES_MAX {
             let after = self.ledger.event_cursor(name).await?;
-            let page = inbox.provider.events_after(after.as_deref()).await?;
+            let page = inbox.provider.events_after(after.as_deref(), since_ms);
+            let page = page.await?;
             let Some((newest, _)) = page.events.last().cloned() else {
                 return Ok((found, true));
             };

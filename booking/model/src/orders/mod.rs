@@ -4,6 +4,7 @@
 pub mod exchange;
 pub mod item;
 pub mod late;
+pub mod order_copy;
 pub mod people;
 pub mod refund;
 pub mod settling;

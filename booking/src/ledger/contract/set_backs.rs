@@ -1,13 +1,20 @@
 //! Cases of a ledger that went back to an older state.
 
+use fairgate_model::orders::order_copy::CopiedExchange;
+
+use super::exchanging::wanted;
+use super::refunding::{capture_of, ticketed, with_free_refunds};
 use super::*;
-use crate::ledger::LedgerError;
+use crate::ledger::{LedgerError, RestoreOutcome, RestoredOrder};
 
 pub(super) const CASES: &[Case] = cases![
     a_ledger_behind_the_counter_outside_closes_every_show_once,
     a_closed_show_takes_no_claim_and_what_is_pending_can_be_paid,
     a_reopened_show_sells_until_the_ledger_goes_back_again,
     nothing_is_reopened_in_a_ledger_that_never_went_back,
+    a_lost_order_is_restored_once_and_only_while_its_show_is_closed,
+    an_order_whose_seats_prices_or_plan_do_not_fit_is_not_restored,
+    a_lost_exchange_is_restored_and_its_capture_swaps_the_seats,
 ];
 
 /// Makes the ledger one that lacks 100 commits.
@@ -86,4 +93,115 @@ async fn nothing_is_reopened_in_a_ledger_that_never_went_back(ledger: Books) {
     set_back(&ledger).await;
     let refused = claim(&ledger, &order("x", ANA, &[1])).await;
     assert!(is_closed(&refused), "{refused:?}");
+}
+
+/// Returns an order as the provider's copy gives it, with its payment.
+fn lost(order: &Order) -> RestoredOrder {
+    let order = Order {
+        reason: "restored_from_provider".to_owned(),
+        ..order.clone()
+    };
+    RestoredOrder {
+        items: order.items.clone(),
+        exchange: None,
+        payment: Payment {
+            reference: Some(format!("pi_{}", order.hold)),
+            ..payment(&order)
+        },
+        order,
+        grid: GRID,
+    }
+}
+
+async fn restore(ledger: &Books, lost: RestoredOrder) -> Result<RestoreOutcome, SeatClaimRefused> {
+    ledger.restore_order(lost, NOW_MS + 1).await
+}
+
+async fn a_lost_order_is_restored_once_and_only_while_its_show_is_closed(ledger: Books) {
+    stocked(&ledger).await;
+    let order = order("lost", ANA, &[1, 2]);
+    let open = restore(&ledger, lost(&order)).await.expect("no fault");
+    assert_eq!(open, RestoreOutcome::Impossible);
+    assert!(ledger.order(&order.id).await.expect("readable").is_none());
+    set_back(&ledger).await;
+    let (one, other) = tokio::join!(
+        restore(&ledger, lost(&order)),
+        restore(&ledger, lost(&order))
+    );
+    for restored in [one, other, restore(&ledger, lost(&order)).await] {
+        assert_eq!(restored.expect("no fault"), RestoreOutcome::Restored);
+    }
+    let claims = ledger.claimed(&show()).await.expect("readable");
+    assert_eq!(claims.len(), 4, "two seats on two legs");
+    let paid = ledger.payment(&order.payment).await.expect("readable");
+    assert!(paid.is_some_and(|payment| payment.reference.is_some()));
+    authorised(&ledger, &order).await;
+    let capture = capture_of(&ledger, &order).await;
+    ledger.captured(capture, NOW_MS + 2).await.expect("written");
+    let record = record(&ledger, &order).await;
+    assert_eq!(record.order.state, OrderState::Ticketed);
+    assert_eq!(record.tickets.len(), 2);
+}
+
+async fn an_order_whose_seats_prices_or_plan_do_not_fit_is_not_restored(ledger: Books) {
+    stocked(&ledger).await;
+    claimed(&ledger, "there", BEN, &[1]).await;
+    set_back(&ledger).await;
+    let taken = restore(&ledger, lost(&order("a", ANA, &[0, 1]))).await;
+    assert!(
+        matches!(taken, Err(SeatClaimRefused::Taken(_))),
+        "{taken:?}"
+    );
+    let mut cheap = lost(&order("b", ANA, &[3]));
+    cheap.items[0].amount = 1;
+    assert!(restore(&ledger, cheap).await.is_err());
+    let mut other_plan = lost(&order("c", ANA, &[3]));
+    other_plan.order.plan_version += 1;
+    let mut other_terms = lost(&order("d", ANA, &[3]));
+    other_terms.order.terms += 1;
+    let mut no_old_order = lost(&order("e", ANA, &[3]));
+    no_old_order.exchange = Some(CopiedExchange {
+        of: order("f", ANA, &[4]).id,
+        fee: 0,
+    });
+    for unfit in [other_plan, other_terms, no_old_order] {
+        let id = unfit.order.id.clone();
+        let outcome = restore(&ledger, unfit).await.expect("no fault");
+        assert_eq!(outcome, RestoreOutcome::Impossible);
+        assert!(ledger.order(&id).await.expect("readable").is_none());
+    }
+    let claims = ledger.claimed(&show()).await.expect("readable");
+    assert_eq!(claims.len(), 2, "nothing was claimed");
+}
+
+async fn a_lost_exchange_is_restored_and_its_capture_swaps_the_seats(ledger: Books) {
+    with_free_refunds(&ledger).await;
+    let old = ticketed(&ledger, "a", ANA, &[0]).await;
+    let old = record(&ledger, &old).await.order;
+    set_back(&ledger).await;
+    let exchange = wanted(&old, "x", &[(4, 0..2, 1_700)]);
+    let new = exchange.successor;
+    let lost = RestoredOrder {
+        items: exchange.items.clone(),
+        exchange: Some(CopiedExchange {
+            of: old.id.clone(),
+            fee: 0,
+        }),
+        ..lost(&Order {
+            items: Vec::new(),
+            ..new.clone()
+        })
+    };
+    let restored = restore(&ledger, lost).await.expect("no fault");
+    assert_eq!(restored, RestoreOutcome::Restored);
+    let pending = record(&ledger, &new).await.order;
+    assert_eq!((pending.total, pending.items.len()), (700, 1));
+    authorised(&ledger, &new).await;
+    let capture = capture_of(&ledger, &new).await;
+    ledger.captured(capture, NOW_MS + 4).await.expect("written");
+    let swapped = record(&ledger, &new).await.order;
+    assert_eq!(swapped.state, OrderState::Ticketed);
+    assert_eq!(swapped.items, exchange.items);
+    let exchanged = record(&ledger, &old).await.order.state;
+    assert_eq!(exchanged, OrderState::Exchanged);
 }

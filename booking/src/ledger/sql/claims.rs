@@ -69,13 +69,24 @@ async fn write_claim(
     payment: &Payment,
     basis: ClaimBasis,
 ) -> std::result::Result<Order, SeatClaimRefused> {
+    insert_order_with_claims(tx, order, payment, basis.grid).await?;
+    Ok(order.clone())
+}
+
+/// Writes an order and its payment, and claims its cells. The caller has checked the order and
+/// holds the locks of [`lock_for_claim`].
+pub(super) async fn insert_order_with_claims(
+    tx: &SqlTransaction,
+    order: &Order,
+    payment: &Payment,
+    grid: CellGrid,
+) -> std::result::Result<(), SeatClaimRefused> {
     if tx.is_postgres() {
         insert_order_fused(tx, order, payment).await?;
     } else {
         insert_order(tx, order, payment).await?;
     }
-    insert_claims(tx, order, &order.held_seats(), basis.grid).await?;
-    Ok(order.clone())
+    insert_claims(tx, order, &order.held_seats(), grid).await
 }
 
 /// Takes the locks that keep out other transactions. Until this transaction ends, no other

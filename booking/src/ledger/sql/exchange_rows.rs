@@ -78,13 +78,14 @@ pub(super) async fn exchanged_order(
 
 /// Returns the exchange that made an order, and the newest exchange of the order's own seats.
 pub(super) async fn of_order(tx: &SqlTransaction, order: &OrderId) -> Result<Vec<ExchangeRole>> {
-    let sql = "SELECT order_id, items, done_at FROM exchanges WHERE successor = $1";
+    let sql = "SELECT order_id, items, done_at, fee FROM exchanges WHERE successor = $1";
     let mut found = Vec::new();
     if let Some(row) = tx.first(sql, &[&order.as_str()]).await? {
         found.push(ExchangeRole::Successor {
             of: parsed(text(&row, 0)?)?,
             items: items(text(&row, 1)?)?,
             done: row.get::<Option<i64>>(2)?.is_some(),
+            fee: row.get::<Option<i64>>(3)?.unwrap_or(0),
         });
     }
     let sql = "SELECT e.successor, s.state FROM exchanges e JOIN orders s ON s.order_id = e.successor \

@@ -115,7 +115,7 @@ async fn begin_exchange(
 }
 
 /// Writes which order the successor replaces, and the cards that bought the old seats.
-async fn insert_exchange(
+pub(super) async fn insert_exchange(
     tx: &SqlTransaction,
     of: &OrderId,
     exchange: &Exchange,

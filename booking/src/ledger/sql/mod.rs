@@ -40,6 +40,7 @@ mod plan_pins;
 mod programme;
 mod recut;
 mod refunds;
+mod restoring;
 mod retention;
 mod return_rows;
 mod returns;

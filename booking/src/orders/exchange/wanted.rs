@@ -8,7 +8,7 @@ use fairgate_model::orders::{Order, OrderItem};
 use fairgate_model::shows::Show;
 
 use crate::holds::instead::NewSeatOwner;
-use crate::orders::checkout::draft;
+use crate::orders::checkout::{ORDERED_IN_EXCHANGE, draft};
 use crate::orders::refusal::OrderRefusal;
 
 /// An order whose buyer wants other seats, and the show of those seats.
@@ -87,7 +87,7 @@ impl WantedExchange<'_> {
         Order {
             visitor: self.owner.visitor,
             waived: deal.waived,
-            reason: "ordered_in_exchange".to_owned(),
+            reason: ORDERED_IN_EXCHANGE.to_owned(),
             total: deal.due,
             ..draft(self.show, hold, buyer, now_ms, pay_until_ms)
         }

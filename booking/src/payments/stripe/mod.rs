@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use fairgate_model::money::Money;
+use fairgate_model::orders::order_copy::OrderCopy;
 use fairgate_model::orders::refund::OwedRefund;
 use fairgate_model::payments::kind::ProviderKind;
 use fairgate_model::payments::limits::PaymentSumError;
@@ -255,24 +256,23 @@ impl PaymentProvider for StripeProvider {
     async fn make(
         &self,
         payment: &Payment,
+        copy: &OrderCopy,
         attempt: u32,
     ) -> Result<Option<CreatedPayment>, ProviderError> {
         let amount =
             to_stripe(payment.amount).map_err(|_| ProviderError::Sum(PaymentSumError::TooFine))?;
-        let fields = [
-            ("amount", amount.to_string()),
-            (
-                "currency",
-                payment.amount.currency.as_str().to_ascii_lowercase(),
-            ),
-            ("capture_method", "manual".to_owned()),
-            ("payment_method_types[]", "card".to_owned()),
-            ("metadata[payment]", payment.id.to_string()),
-            ("metadata[order]", payment.order.to_string()),
+        let currency = payment.amount.currency.as_str().to_ascii_lowercase();
+        let mut fields = vec![
+            ("amount".to_owned(), amount.to_string()),
+            ("currency".to_owned(), currency),
+            ("capture_method".to_owned(), "manual".to_owned()),
+            ("payment_method_types[]".to_owned(), "card".to_owned()),
         ];
+        let metadata = copy.to_metadata().into_iter();
+        fields.extend(metadata.map(|(key, value)| (format!("metadata[{key}]"), value)));
         let fields: Vec<(&str, &str)> = fields
             .iter()
-            .map(|(name, value)| (*name, value.as_str()))
+            .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
         // If the answer was lost, nobody knows the secret of the first intent. A second intent
         // therefore does no harm.
@@ -381,8 +381,22 @@ impl PaymentProvider for StripeProvider {
         Ok((left > 0).then(|| taken.currency.with_amount(left)))
     }
 
-    async fn events_after(&self, after: Option<&str>) -> Result<ProviderEventPage, ProviderError> {
-        self.list_events(after).await
+    async fn copy_of(&self, reference: &str) -> Result<Option<OrderCopy>, ProviderError> {
+        if !is_plain_id(reference) {
+            return Ok(None);
+        }
+        let path = format!("/v1/payment_intents/{reference}");
+        let intent = self.api.get(&path).await?;
+        let metadata = serde_json::from_value(intent["metadata"].clone()).unwrap_or_default();
+        Ok(OrderCopy::read(&metadata))
+    }
+
+    async fn events_after(
+        &self,
+        after: Option<&str>,
+        since_ms: i64,
+    ) -> Result<ProviderEventPage, ProviderError> {
+        self.list_events(after, since_ms).await
     }
 
     fn verify(&self, signature: Option<&str>, body: &[u8], now_s: i64) -> Option<String> {

@@ -40,7 +40,9 @@ impl FakeStripeServer {
             let delays: Vec<u64> = (0..times)
                 .map(|_| inner.dice.random_range(0..=chaos.delay_ms_max))
                 .collect();
-            let body = json!({ "id": event, "type": kind, "data": { "object": object } });
+            let body = json!({
+                "id": event, "type": kind, "created": now_s(), "data": { "object": object },
+            });
             inner.events.push(body.clone());
             (body.to_string(), delays)
         };
@@ -70,8 +72,7 @@ impl FakeStripeServer {
     }
 
     async fn is_accepted(&self, hook: &str, body: &str) -> bool {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let signature = sign(body, now.unwrap_or_default().as_secs());
+        let signature = sign(body, now_s());
         let sent = self
             .client
             .post(hook)
@@ -81,6 +82,12 @@ impl FakeStripeServer {
         let answer = sent.send().await;
         answer.is_ok_and(|answer| answer.status().is_success())
     }
+}
+
+/// Returns the seconds since the epoch.
+fn now_s() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    now.unwrap_or_default().as_secs()
 }
 
 /// Returns the value of the signature header, `t=UNIX_SECONDS,v1=HEX`. The signature covers the

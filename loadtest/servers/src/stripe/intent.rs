@@ -57,10 +57,18 @@ impl StripeIntent {
             let message = "this server wants captures by hand";
             return Err(invalid("", "capture_method", message));
         }
-        let metadata = ["payment", "order"].map(|name| {
-            let value = fields.get(&format!("metadata[{name}]")).cloned();
-            (name.to_owned(), value.unwrap_or_default())
+        let given = fields.iter().filter_map(|(name, value)| {
+            let name = name.strip_prefix("metadata[")?.strip_suffix(']')?;
+            Some((name.to_owned(), value.clone()))
         });
+        let metadata: HashMap<String, String> = given.collect();
+        let is_long = |(name, value): (&String, &String)| {
+            name.chars().count() > 40 || value.chars().count() > 500
+        };
+        if metadata.len() > 50 || metadata.iter().any(is_long) {
+            let message = "metadata takes 50 keys of 40 characters and values of 500 characters";
+            return Err(invalid("", "metadata", message));
+        }
         Ok(Self {
             status: "requires_payment_method",
             amount,
@@ -72,7 +80,7 @@ impl StripeIntent {
             captures: 0,
             made,
             currency,
-            metadata: metadata.into(),
+            metadata,
             card: String::new(),
             declined: false,
         })

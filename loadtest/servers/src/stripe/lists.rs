@@ -40,11 +40,11 @@ pub(super) async fn disputes(
     let shown: Vec<Value> = all
         .map(|dispute| dispute.shown(named, &intent.currency))
         .collect();
-    list(&shown, false)
+    list(&shown.iter().collect::<Vec<_>>(), false)
 }
 
 /// Returns a page of the account's events, newest first. With `ending_before`, these are the events
-/// that follow the named one directly.
+/// that follow the named one directly; with `starting_after`, those directly before it.
 pub(super) async fn events(
     State(server): State<FakeStripeServer>,
     headers: HeaderMap,
@@ -58,21 +58,33 @@ pub(super) async fn events(
         return refused;
     }
     let query = query_of(&uri);
-    let all = &inner.events;
-    let Some(after) = query.get("ending_before") else {
-        let page = all.iter().rev().take(EVENTS_A_PAGE);
-        let page: Vec<Value> = page.cloned().collect();
-        return list(&page, all.len() > page.len());
-    };
-    let Some(known) = all.iter().position(|event| event["id"] == after.as_str()) else {
+    let since_s = query.get("created[gte]").and_then(|at| at.parse().ok());
+    let since_s: u64 = since_s.unwrap_or(0);
+    let is_asked = |event: &&Value| event["created"].as_u64() >= Some(since_s);
+    let all: Vec<&Value> = inner.events.iter().filter(is_asked).collect();
+    let place_of = |id: &String| all.iter().position(|event| event["id"] == id.as_str());
+    let (before, after) = (query.get("starting_after"), query.get("ending_before"));
+    let (older, newer) = (before.map(place_of), after.map(place_of));
+    if older == Some(None) || newer == Some(None) {
         return error(404, "resource_missing", "no such event");
-    };
-    let newer = &all[known + 1..];
-    let page: Vec<Value> = newer.iter().take(EVENTS_A_PAGE).rev().cloned().collect();
-    list(&page, newer.len() > page.len())
+    }
+    if let Some(Some(known)) = newer {
+        let newer = &all[known + 1..];
+        let page = newer.iter().take(EVENTS_A_PAGE).rev();
+        return list(
+            &page.copied().collect::<Vec<&Value>>(),
+            newer.len() > EVENTS_A_PAGE,
+        );
+    }
+    let older = &all[..older.flatten().unwrap_or(all.len())];
+    let page = older.iter().rev().take(EVENTS_A_PAGE);
+    list(
+        &page.copied().collect::<Vec<&Value>>(),
+        older.len() > EVENTS_A_PAGE,
+    )
 }
 
-fn list(page: &[Value], has_more: bool) -> Response {
+fn list(page: &[&Value], has_more: bool) -> Response {
     json!({ "object": "list", "data": page, "has_more": has_more })
         .to_string()
         .into_response()

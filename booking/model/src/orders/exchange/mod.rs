@@ -100,6 +100,8 @@ pub enum ExchangeRole {
         of: OrderId,
         /// The new seats, as they were when the exchange began.
         items: Vec<OrderItem>,
+        /// The fee of the exchange, in minor units.
+        fee: i64,
         /// Whether the swap is done. The new seats then belong to the order.
         done: bool,
     },

@@ -1,0 +1,83 @@
+//! Writes orders again that a ledger which went back no longer has, from the copies that the
+//! provider keeps of them. Events about their money then settle as usual.
+
+use fairgate_model::ids::{OrderId, PaymentId};
+use fairgate_model::payments::{Payment, PaymentState, ProviderError, ProviderEvent};
+
+use super::completing::{later, too_slow};
+use super::webhook::{PaymentEventInbox, READ_WITHIN};
+use crate::ledger::{LedgerError, RestoreOutcome, RestoredOrder, SeatClaimRefused};
+
+/// How long a restored order is pending at most. Its money is there already, so the event that
+/// follows confirms it.
+const PENDING_MS: i64 = 600_000;
+
+impl PaymentEventInbox {
+    /// Writes the order of an unknown payment again. Only an order of this ledger is restored, and
+    /// only while its show is closed because the ledger went back. Returns false if the order
+    /// cannot be restored: there is no whole copy, its show or plan is another one, or others have
+    /// the seats.
+    ///
+    /// # Errors
+    /// Returns an error if the provider or the ledger does not answer, or if an order that was
+    /// exchanged for this one is not settled yet. The event is tried again later.
+    pub(super) async fn restore_order(
+        &self,
+        event: &ProviderEvent,
+        reference: &str,
+    ) -> Result<bool, ProviderError> {
+        let read = tokio::time::timeout(READ_WITHIN, self.provider.copy_of(reference)).await;
+        let Some(copy) = read.map_err(|_| too_slow())?? else {
+            return Ok(false);
+        };
+        let order = OrderId::of_hold(&copy.hold);
+        let ledger = self.ledger.id().await.map_err(|error| later(&error))?;
+        let is_own =
+            copy.ledger == hex::encode(ledger) && PaymentId::of_order(&order) == event.payment;
+        let show = copy.hold.show();
+        let closure = self.catalogue.closure();
+        if !is_own || !closure.is_some_and(|closure| closure.is_closed(&show)) {
+            return Ok(false);
+        }
+        let show = self.catalogue.begun_show(&show).await;
+        let Some(show) = show.map_err(|error| later(&error))? else {
+            return Ok(false);
+        };
+        let now_ms = self.clock.now_ms();
+        let Some((order, items)) = copy.to_order(&show, event.amount, now_ms + PENDING_MS) else {
+            return Ok(false);
+        };
+        let id = order.id.clone();
+        let restored = RestoredOrder {
+            payment: Payment {
+                id: order.payment.clone(),
+                order: order.id.clone(),
+                provider: self.provider.name().to_owned(),
+                amount: event.amount,
+                state: PaymentState::Created,
+                reference: Some(reference.to_owned()),
+                client: None,
+                refunded: 0,
+                attempt: 0,
+                dispute: None,
+            },
+            order,
+            items,
+            exchange: copy.exchange,
+            grid: show.grid(),
+        };
+        match self.ledger.restore_order(restored, now_ms).await {
+            Ok(RestoreOutcome::Restored) => {
+                tracing::warn!(order = %id, reference, "an order that the ledger had lost was restored from the provider's copy");
+                Ok(true)
+            }
+            Ok(RestoreOutcome::NotYet) => Err(ProviderError::Later(
+                "the order that was exchanged for this one is not settled yet".to_owned(),
+            )),
+            Err(SeatClaimRefused::Ledger(error)) if !matches!(error, LedgerError::Corrupt(_)) => {
+                Err(later(&error))
+            }
+            Ok(RestoreOutcome::Impossible) | Err(_) => Ok(false),
+        }
+    }
+}

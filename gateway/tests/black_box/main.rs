@@ -22,6 +22,7 @@ mod demo;
 mod disk;
 mod draw_in_browser;
 mod draw_live;
+mod drills;
 mod ending;
 mod everyday;
 mod exchanges;

@@ -21,6 +21,7 @@ const VARIABLES: &[&str] = &[
     "DRAIN_NOTICE_S",
     "DRAIN_S",
     "DRAW",
+    "DRILL_ORDERS",
     "DUMPS",
     "FORWARDING_HEADER",
     "GATEWAY_BIN",

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use fairgate_servers::{PostgresServer, RedisServers, TEST_SECRET, must_skip};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
@@ -36,13 +37,18 @@ async fn published(server: &Server) -> BTreeSet<String> {
     keys.iter().map(|key| text(key, "kid")).collect()
 }
 
-/// Uses the server as a person does, over and over: looks at the place, holds a seat, gives it
-/// back, and sends the place and the pass that were given before the rotation. Every answer must be
-/// a good one.
-async fn live(visitor: &Visitor<'_>, over: &AtomicBool, steps: &AtomicUsize) {
+/// Uses the nodes in turn as a person does, over and over: looks at the place, holds a seat, gives
+/// it back, and sends the place and the pass that were given before the rotation. Every answer must
+/// be a good one.
+async fn live(visitor: &Visitor<'_>, nodes: &[Server], over: &AtomicBool, steps: &AtomicUsize) {
     let mut every = tokio::time::interval(EVERY);
+    let mut turns = nodes.iter().cycle();
     while !over.load(Ordering::Relaxed) {
         every.tick().await;
+        let visitor = Visitor {
+            server: turns.next().expect("a node"),
+            ..visitor.clone()
+        };
         assert_eq!(visitor.look().await["number"], visitor.number);
         let wish = json!({"best": {"quantity": 1}});
         let held = visitor
@@ -59,12 +65,14 @@ async fn live(visitor: &Visitor<'_>, over: &AtomicBool, steps: &AtomicUsize) {
 }
 
 /// Lets new people join until the rotation is over. Returns the keys of their places, in order.
-async fn arrive(server: &Server, over: &AtomicBool) -> Vec<String> {
+async fn arrive(nodes: &[Server], over: &AtomicBool) -> Vec<String> {
     let mut keys: Vec<String> = Vec::new();
     let mut every = tokio::time::interval(EVERY);
+    let mut turns = nodes.iter().cycle();
     while !over.load(Ordering::Relaxed) {
         every.tick().await;
-        let kid = kid_of(&Visitor::joined(server, "sale").await.place);
+        let node = turns.next().expect("a node");
+        let kid = kid_of(&Visitor::joined(node, "sale").await.place);
         if keys.last() != Some(&kid) {
             keys.push(kid);
         }
@@ -72,13 +80,14 @@ async fn arrive(server: &Server, over: &AtomicBool) -> Vec<String> {
     keys
 }
 
-/// Runs `gateway keys rotate` on the server's ledger.
-async fn rotate(server: &Server) -> std::process::Output {
+/// Runs `gateway keys rotate` on the ledger of these nodes.
+async fn rotate(nodes: &[Server], settings: &[(&str, &str)]) -> std::process::Output {
     let mut command = gateway();
     command
         .args(["keys", "rotate", "--json", "--after", &AFTER_S.to_string()])
         .arg("--data")
-        .arg(server.data());
+        .arg(nodes[0].data())
+        .envs(settings.iter().copied());
     let output = tokio::task::spawn_blocking(move || command.output()).await;
     output.expect("no panic").expect("the command starts")
 }
@@ -98,70 +107,103 @@ async fn bought(server: &Server, visitor: &Visitor<'_>, seat: &str) -> String {
 }
 
 /// Rotates the keys, and waits until new places have the new key. Returns the new key's name.
-async fn rotated(server: &Server, old: &str) -> String {
-    let output = rotate(server).await;
+async fn rotated(nodes: &[Server], settings: &[(&str, &str)], old: &str) -> String {
+    let output = rotate(nodes, settings).await;
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{told}");
     let rotation: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let new = text(&rotation, "kid");
     assert_eq!(rotation["retired"][0]["kid"], json!(old));
     let both = BTreeSet::from([old.to_owned(), new.clone()]);
-    until_within("both keys are published", PUBLISHED_WITHIN, async || {
-        (published(server).await == both).then_some(())
-    })
-    .await;
-    let again = rotate(server).await;
+    for node in nodes {
+        until_within("both keys are published", PUBLISHED_WITHIN, async || {
+            (published(node).await == both).then_some(())
+        })
+        .await;
+    }
+    let again = rotate(nodes, settings).await;
     assert_eq!(again.status.code(), Some(1));
     let told = String::from_utf8_lossy(&again.stderr);
     assert!(
         told.contains(&new) && told.contains("nothing was changed"),
         "{told}"
     );
-    until("a new place has the new key", async || {
-        let place = Visitor::joined(server, "sale").await.place;
-        (kid_of(&place) == new).then_some(())
-    })
-    .await;
+    for node in nodes {
+        until("a new place has the new key", async || {
+            let place = Visitor::joined(node, "sale").await.place;
+            (kid_of(&place) == new).then_some(())
+        })
+        .await;
+    }
     new
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_is_refused_while_the_keys_are_rotated_and_old_draws_and_tickets_hold() {
-    let server = Server::start().await;
-    let promoter = Promoter::of(&server);
+    rotate_under_load(&[Server::start().await], &[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_refused_at_two_nodes_while_the_keys_are_rotated() {
+    if must_skip("a rotation at two nodes") {
+        return;
+    }
+    let redis = RedisServers::single().await.expect("Redis starts");
+    let postgres = PostgresServer::options().without_fsync().start().await;
+    let postgres = postgres.expect("PostgreSQL starts");
+    let (redis_url, database_url) = (redis.url(), postgres.url());
+    let settings = [
+        ("FAIRGATE_REDIS_URL", &*redis_url),
+        ("FAIRGATE_DATABASE_URL", &*database_url),
+        ("FAIRGATE_SECRET", TEST_SECRET),
+    ];
+    let nodes = [Server::with(&settings).await, Server::with(&settings).await];
+    rotate_under_load(&nodes, &settings).await;
+}
+
+/// Rotates the keys of these nodes while people use them, and checks that nobody was refused and
+/// that old passes, tickets and draws hold.
+async fn rotate_under_load(nodes: &[Server], settings: &[(&str, &str)]) {
+    let server = &nodes[0];
+    let promoter = Promoter::of(server);
     let show = json!({"seats_per_visitor": 100});
     promoter
         .on_sale("20x20", show, json!({"per_s": 1000}))
         .await;
     let mut crowd = Vec::new();
     for _ in 0..CROWD {
-        crowd.push(Visitor::joined(&server, "sale").await);
+        crowd.push(Visitor::joined(server, "sale").await);
     }
     promoter.draw("sale").await;
     for visitor in &mut crowd {
         visitor.claim().await;
     }
     let old = kid_of(&crowd[0].place);
-    let ticket = bought(&server, &crowd[0], "A-1").await;
+    let ticket = bought(server, &crowd[0], "A-1").await;
     let pass = crowd[0].try_claim().await.is(201);
 
     let (over, steps) = (AtomicBool::new(false), AtomicUsize::new(0));
     let rotation = async {
-        let new = rotated(&server, &old).await;
+        let new = rotated(nodes, settings, &old).await;
         let before = steps.load(Ordering::Relaxed);
         until("the crowd goes on", async || {
-            (steps.load(Ordering::Relaxed) >= before + CROWD).then_some(())
+            (steps.load(Ordering::Relaxed) >= before + 2 * CROWD).then_some(())
         })
         .await;
         over.store(true, Ordering::Relaxed);
         new
     };
-    let living = join_all(crowd.iter().map(|visitor| live(visitor, &over, &steps)));
-    let (new, _, keys) = tokio::join!(rotation, living, arrive(&server, &over));
+    let living = join_all(
+        crowd
+            .iter()
+            .map(|visitor| live(visitor, nodes, &over, &steps)),
+    );
+    let (new, _, keys) = tokio::join!(rotation, living, arrive(nodes, &over));
     assert_eq!(keys, [old, new], "each place has the key of its date");
     eprintln!(
-        "FIGURE {} steps during a rotation, none refused",
-        steps.load(Ordering::Relaxed)
+        "FIGURE {} steps of visitors at {} nodes during a rotation, none refused",
+        steps.load(Ordering::Relaxed),
+        nodes.len()
     );
 
     // A retry gets the very same pass, and the old ticket and the old draw are checked as before.
@@ -171,7 +213,7 @@ async fn nobody_is_refused_while_the_keys_are_rotated_and_old_draws_and_tickets_
     let keys: fairgate_pass::Jwks = serde_json::from_str(&jwks).expect("a key set");
     let doors = fairgate_pass::Verifier::new(&keys).expect("good keys");
     assert!(doors.verify_ticket(&ticket).is_ok());
-    check_draw(&server, &jwks).await;
+    check_draw(server, &jwks).await;
     // After a restart everything is as before.
     server.kill();
     server.restart().await;

@@ -165,17 +165,22 @@ const wasFree = ({ reason }) => reason === "nothing_to_pay" && !order.exchange_o
 const freely = ({ at, state }) => (state === "confirmed" ? { at, state: "free", reason: "free" } : { at, state });
 
 function renderHistory() {
+  const steps = order.history ?? [];
   $("history").replaceChildren(
-    ...(order.history ?? []).map((step) => {
+    ...steps.map((step, nth) => {
       const { at, state, reason } = wasFree(step) ? freely(step) : step;
       const words = raw(`order.history_state.${state}`) ? t(`order.history_state.${state}`) : state;
-      return make("li", {}, make("time", { datetime: at, text: when(at) }), `: ${words}.${reason ? ` ${reasonWords(reason)}` : ""}`);
+      // A step that leaves the state as it was, such as a dispute, has only its reason to tell.
+      const isSame = reason && state === steps[nth - 1]?.state;
+      const told = [isSame ? null : `${words}.`, reason ? reasonWords(reason) : null].filter(Boolean).join(" ");
+      return make("li", {}, make("time", { datetime: at, text: when(at) }), `: ${told}`);
     }),
   );
 }
 
 function renderTickets() {
-  const tickets = order.tickets ?? [];
+  // While they are blocked, no code of them is shown.
+  const tickets = order.disputed ? [] : (order.tickets ?? []);
   forgetOtherTickets(id, tickets.map(({ ticket }) => ticket));
   show($("tickets-box"), tickets.length > 0);
   for (const item of [...$("tickets").children]) {

@@ -42,6 +42,7 @@ mod other_browsers;
 mod overload;
 mod pages;
 mod prices;
+mod provider_in_browser;
 mod rail;
 mod rail_list;
 mod rail_rooms;

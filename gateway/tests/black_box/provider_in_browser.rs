@@ -48,6 +48,14 @@ async fn opened(
     browser.until(&is_shown).await
 }
 
+/// Returns the order's page as a browser without scripts gets it.
+async fn without_scripts(server: &Server, ordered: &Value) -> String {
+    let (id, key) = (text(ordered, "order"), text(ordered, "order_key"));
+    let page = server.http.get(server.at(&format!("/o/{id}")));
+    let page = page.header("cookie", format!("fgo_{id}={key}"));
+    TestAnswer::of(page).await.expect("an answer").text()
+}
+
 async fn scan(server: &Server, ticket: &str) -> TestAnswer {
     let path = format!("/v1/tickets/{ticket}/scan");
     server.ask(post(&path, &json!({})).by(DOOR_KEY)).await
@@ -70,6 +78,9 @@ async fn a_disputed_payment_blocks_the_tickets_on_every_page_until_the_bank_has_
         .until::<bool>("document.querySelector('#tickets-box').hidden && [...document.querySelectorAll('#history li')].at(-1).innerText.includes(': The payment is disputed')")
         .await;
     browser.picture("16-order-disputed").await;
+    let plain = without_scripts(&server, &ordered).await;
+    assert!(plain.contains("Your tickets are blocked"));
+    assert!(!plain.contains("plain-tickets"));
     scan(&server, &ticket).await.problem(409, "ticket_blocked");
     browser.go(&server.at(&format!("/t/{ticket}"))).await;
     browser
@@ -84,6 +95,8 @@ async fn a_disputed_payment_blocks_the_tickets_on_every_page_until_the_bank_has_
     browser
         .until::<bool>("document.querySelectorAll('#tickets svg').length === 2")
         .await;
+    let plain = without_scripts(&server, &ordered).await;
+    assert!(plain.contains("plain-tickets"));
     scan(&server, &ticket).await.is(200);
     browser.close("Ana").await;
 }

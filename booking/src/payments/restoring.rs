@@ -2,6 +2,7 @@
 //! provider keeps of them. Events about their money then settle as usual.
 
 use fairgate_model::ids::{OrderId, PaymentId};
+use fairgate_model::payments::returns::{ReturnOrigin, ReturnState, ReturnedSum};
 use fairgate_model::payments::{Payment, PaymentState, ProviderError, ProviderEvent};
 
 use super::completing::{later, too_slow};
@@ -15,8 +16,8 @@ const PENDING_MS: i64 = 600_000;
 impl PaymentEventInbox {
     /// Writes the order of an unknown payment again. Only an order of this ledger is restored, and
     /// only while its show is closed because the ledger went back. Returns false if the order
-    /// cannot be restored: there is no whole copy, its show or plan is another one, or others have
-    /// the seats.
+    /// cannot be restored: there is no whole copy, its show or plan is another one, others have the
+    /// seats, or tickets of it were given back, because their seats may have been sold again.
     ///
     /// # Errors
     /// Returns an error if the provider or the ledger does not answer, or if an order that was
@@ -47,20 +48,24 @@ impl PaymentEventInbox {
         let Some((order, items)) = copy.to_order(&show, event.amount, now_ms + PENDING_MS) else {
             return Ok(false);
         };
+        let payment = Payment {
+            id: order.payment.clone(),
+            order: order.id.clone(),
+            provider: self.provider.name().to_owned(),
+            amount: event.amount,
+            state: PaymentState::Created,
+            reference: Some(reference.to_owned()),
+            client: None,
+            refunded: 0,
+            attempt: 0,
+            dispute: None,
+        };
+        if self.was_refunded_here(&payment).await? {
+            return Ok(false);
+        }
         let id = order.id.clone();
         let restored = RestoredOrder {
-            payment: Payment {
-                id: order.payment.clone(),
-                order: order.id.clone(),
-                provider: self.provider.name().to_owned(),
-                amount: event.amount,
-                state: PaymentState::Created,
-                reference: Some(reference.to_owned()),
-                client: None,
-                refunded: 0,
-                attempt: 0,
-                dispute: None,
-            },
+            payment,
             order,
             items,
             exchange: copy.exchange,
@@ -79,5 +84,14 @@ impl PaymentEventInbox {
             }
             Ok(RestoreOutcome::Impossible) | Err(_) => Ok(false),
         }
+    }
+    /// Returns whether the provider made a refund of this payment that an order here asked for.
+    async fn was_refunded_here(&self, payment: &Payment) -> Result<bool, ProviderError> {
+        let read = tokio::time::timeout(READ_WITHIN, self.provider.read_back(payment)).await;
+        let returns = read.map_err(|_| too_slow())??.returns;
+        let is_own = |sum: &ReturnedSum| {
+            sum.state != ReturnState::Failed && matches!(sum.origin, ReturnOrigin::Asked(_))
+        };
+        Ok(returns.sums.iter().any(is_own))
     }
 }

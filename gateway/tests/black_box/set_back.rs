@@ -229,6 +229,44 @@ async fn orders_that_were_paid_by_card_come_back_whole_from_the_provider() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_ticket_that_was_given_back_meanwhile_stays_void_and_the_next_buyer_has_its_seat() {
+    let show = json!({"title": "Night one", "refunds": [{"until_h": 1, "fee_pct": 10}]});
+    let (stripe, server) = selling_by_card(show).await;
+    let ana = Visitor::admitted(&server, "sale").await;
+    let ben = Visitor::admitted(&server, "sale").await;
+    let (mut returned, mut sold_again) = (Value::Null, Value::Null);
+    put_back(&server, async || {
+        returned = buy_by_card(&stripe, &server, &ana, "A-1").await;
+        let path = format!("/v1/orders/{}/refund", text(&returned, "order"));
+        let call = post(&path, &json!({})).by(&text(&returned, "order_key"));
+        server.ask(call).await.is(200);
+        let is_done = |order: &Value| order["refunds"][0]["state"] == "done";
+        server.order_once(&returned, is_done).await;
+        sold_again = buy_by_card(&stripe, &server, &ben, "A-1").await;
+    })
+    .await;
+
+    let refused = said(&reopen(&server, "night"));
+    assert!(refused.contains("belong to no payment here"), "{refused}");
+    let promoter = Promoter::of(&server);
+    let listed = promoter.get("attention").await.is(200);
+    let fee = returned["payment"]["amount"]["amount"].as_i64();
+    let fee = fee.expect("a sum") / 10;
+    assert_eq!(listed[0]["code"], "unknown_money");
+    assert_eq!(listed[0]["amount"]["amount"], fee, "the fee was kept");
+    let settle = format!("attention/{}/settle", text(&listed[0], "finding"));
+    let reason = json!({"reason": "the fee of a ticket that was given back"});
+    promoter.post_json(&settle, &reason).await.is(200);
+    let told = said(&reopen(&server, "night"));
+    assert!(told.contains("sells again"), "{told}");
+    let back = server.order_in(&sold_again, "ticketed").await;
+    assert_eq!(back["seats"][0]["label"], "A-1");
+    let path = format!("/v1/orders/{}", text(&returned, "order"));
+    let gone = get(&path).by(&text(&returned, "order_key"));
+    assert_eq!(server.ask(gone).await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn money_that_the_older_ledger_does_not_know_keeps_its_shows_closed_until_it_is_settled() {
     let (stripe, server) = selling_by_card(json!({"title": "Night one"})).await;
     let ana = Visitor::admitted(&server, "sale").await;

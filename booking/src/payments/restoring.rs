@@ -1,9 +1,13 @@
 //! Writes orders again that a ledger which went back no longer has, from the copies that the
 //! provider keeps of them. Events about their money then settle as usual.
 
+use std::sync::Arc;
+
 use fairgate_model::ids::{OrderId, PaymentId};
+use fairgate_model::orders::order_copy::OrderCopy;
 use fairgate_model::payments::returns::{ReturnOrigin, ReturnState, ReturnedSum};
 use fairgate_model::payments::{Payment, PaymentState, ProviderError, ProviderEvent};
+use fairgate_model::shows::Show;
 
 use super::completing::{later, too_slow};
 use super::webhook::{PaymentEventInbox, READ_WITHIN};
@@ -27,21 +31,7 @@ impl PaymentEventInbox {
         event: &ProviderEvent,
         reference: &str,
     ) -> Result<bool, ProviderError> {
-        let read = tokio::time::timeout(READ_WITHIN, self.provider.copy_of(reference)).await;
-        let Some(copy) = read.map_err(|_| too_slow())?? else {
-            return Ok(false);
-        };
-        let order = OrderId::of_hold(&copy.hold);
-        let ledger = self.ledger.id().await.map_err(|error| later(&error))?;
-        let is_own =
-            copy.ledger == hex::encode(ledger) && PaymentId::of_order(&order) == event.payment;
-        let show = copy.hold.show();
-        let closure = self.catalogue.closure();
-        if !is_own || !closure.is_some_and(|closure| closure.is_closed(&show)) {
-            return Ok(false);
-        }
-        let show = self.catalogue.begun_show(&show).await;
-        let Some(show) = show.map_err(|error| later(&error))? else {
+        let Some((copy, show)) = self.own_copy(event, reference).await? else {
             return Ok(false);
         };
         let now_ms = self.clock.now_ms();
@@ -85,6 +75,35 @@ impl PaymentEventInbox {
             Ok(RestoreOutcome::Impossible) | Err(_) => Ok(false),
         }
     }
+    /// Returns the provider's copy of the payment's order, and the order's show. Returns `None` if
+    /// there is no whole copy, if it belongs to another ledger, or if the show is not closed.
+    async fn own_copy(
+        &self,
+        event: &ProviderEvent,
+        reference: &str,
+    ) -> Result<Option<(OrderCopy, Arc<Show>)>, ProviderError> {
+        let read = tokio::time::timeout(READ_WITHIN, self.provider.copy_of(reference)).await;
+        let Some(copy) = read.map_err(|_| too_slow())?? else {
+            return Ok(None);
+        };
+        let order = OrderId::of_hold(&copy.hold);
+        let ledger = self.ledger.id().await.map_err(|error| later(&error))?;
+        let is_own =
+            copy.ledger == hex::encode(ledger) && PaymentId::of_order(&order) == event.payment;
+        let show = copy.hold.show();
+        let closure = self.catalogue.closure();
+        if !is_own || !closure.is_some_and(|closure| closure.is_closed(&show)) {
+            return Ok(None);
+        }
+        let show = self.catalogue.newest_show(show.as_str()).await;
+        let Some(show) = show.map_err(|error| later(&error))? else {
+            return Ok(None);
+        };
+        // A departure that nobody had held before the copy has no row in the ledger yet.
+        let show = self.catalogue.touched(&show, self.clock.now_ms()).await;
+        Ok(Some((copy, show.map_err(|error| later(&error))?)))
+    }
+
     /// Returns whether the provider made a refund of this payment that an order here asked for.
     async fn was_refunded_here(&self, payment: &Payment) -> Result<bool, ProviderError> {
         let read = tokio::time::timeout(READ_WITHIN, self.provider.read_back(payment)).await;

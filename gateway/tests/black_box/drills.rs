@@ -21,8 +21,9 @@ use serde_json::{Value, json};
 
 use crate::card_form::confirm;
 use crate::harness::{
-    PROMOTER_KEY, Promoter, Server, TestShop, Visitor, gateway, in_seconds, text, until,
+    PROMOTER_KEY, Promoter, Server, TestShop, Visitor, gateway, in_seconds, post, text, until,
 };
+use crate::rail::{TERMS, date as rail_date, put_in};
 
 const ORDERS: usize = 25;
 /// How many people buy at the same time.
@@ -306,4 +307,50 @@ async fn a_database_that_was_put_back_gets_every_paid_order_back() {
     redis.flush_all().await.expect("emptied");
     server.restart().await;
     check("database", &stripe, &server, &bought).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_rides_in_one_seat_of_a_train_that_nobody_had_booked_before_come_back() {
+    let stripe = FakeStripeServer::start(4).await.expect("a port");
+    let server = selling(&stripe, &[], async |data| {
+        put_in("Europe/Berlin", TERMS, data).await;
+    })
+    .await;
+    let train = format!("r1-{}", rail_date());
+    server.terminate();
+    server.ended().await;
+    let ledger = server.data().join("ledger.db");
+    let copy = fs::read(&ledger).expect("a copy");
+    server.restart().await;
+    let mut rides = Vec::new();
+    for (from, to) in [("RVN", "LAK"), ("LAK", "HIL")] {
+        let ana = Visitor::admitted(&server, "everyday").await;
+        let wish = json!({"best": {"quantity": 1, "class": "second"}, "from": from, "to": to});
+        let held = server.try_hold(&ana, &train, &wish).await.is(201);
+        let path = format!("/v1/holds/{}/order", text(&held, "hold"));
+        let names = json!({
+            "buyer": {"name": "Ana Perez", "email": "ana@example.org"},
+            "travellers": [{"name": format!("Ana to {to}")}],
+        });
+        let order = server.ask(post(&path, &names).by(&ana)).await.is(201);
+        confirm(&stripe, &ana, &order).await;
+        rides.push(server.order_in(&order, "ticketed").await);
+        rides.last_mut().expect("a ride")["order_key"] = order["order_key"].clone();
+    }
+    server.kill();
+    fs::write(&ledger, copy).expect("put back");
+    for ending in ["-wal", "-shm"] {
+        let _ = fs::remove_file(server.data().join(format!("ledger.db{ending}")));
+    }
+    server.restart().await;
+    is_closed(&server).await;
+    let mut reopen = gateway();
+    reopen.args(["reopen", "*", "--target", &server.url]);
+    done(reopen.env("FAIRGATE_PROMOTER_KEY", PROMOTER_KEY));
+    for ride in &rides {
+        let back = server.order_in(ride, "ticketed").await;
+        for what in ["tickets", "seats", "journey", "total"] {
+            assert_eq!(back[what], ride[what], "{what}");
+        }
+    }
 }

@@ -16,6 +16,7 @@ use fairgate_databases::{DatabaseOpenError, Installation, PostgresDatabase, Sqli
 use fairgate_redis::{Redis, RedisStartError};
 
 use crate::app::{Booking, BookingSetup};
+use crate::backup::restore;
 use crate::door::signing::SigningKeyError;
 use crate::ledger::{LEDGER_FILE, Ledger, LedgerError};
 use crate::set_back::keeper::CounterKeeper;
@@ -46,6 +47,9 @@ pub enum BookingOpenError {
         /// The database's error.
         error: LedgerError,
     },
+    /// A backup was not restored to its end, so there is no ledger yet.
+    #[error("{} was left by a restore that did not end, so there is no ledger here. Nothing was changed. Run `gateway restore FILE --data DIR` again", .0.display())]
+    Unfinished(PathBuf),
     /// The counter outside the ledger cannot be used, or does not fit the ledger.
     #[error(transparent)]
     Counter(#[from] CounterStartError),
@@ -93,6 +97,10 @@ pub async fn open_installation(
     }
     let lock = data::lock_data_folder(data)?;
     let file = data.join(LEDGER_FILE);
+    let unfinished = restore::unfinished(data);
+    if unfinished.exists() && !file.exists() {
+        return Err(BookingOpenError::Unfinished(unfinished));
+    }
     let counter = CounterAtStart::read(stores.counter_file.as_deref(), data)?;
     counter.require_ledger(&file)?;
     let opened = SqliteDatabase::open(&file);

@@ -37,7 +37,7 @@ pub enum BackupError {
         error: LedgerError,
     },
     /// A file cannot be read or written.
-    #[error("{}: {error}", .file.display())]
+    #[error("{}: {error}; there is no backup and no restored ledger", .file.display())]
     File {
         /// The file.
         file: PathBuf,
@@ -45,7 +45,7 @@ pub enum BackupError {
         error: io::Error,
     },
     /// The file is no backup, or is damaged.
-    #[error("{} is not a whole backup: {why}; nothing was restored", .file.display())]
+    #[error("{} is not a whole backup: {why}; nothing was restored. Take another backup", .file.display())]
     NotWhole {
         /// The file.
         file: PathBuf,

@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fairgate_base::process::data::lock_data_folder;
 use fairgate_base::secret::SECRET_FILE;
@@ -37,7 +37,8 @@ pub async fn restore(file: &Path, data: &Path, key: &[u8; 32]) -> Result<BackupH
         HeadFault::Unreadable(why) => not_whole(file, why),
     })?;
     let lock = lock_data_folder(data)?;
-    let fresh = data.join(format!("{LEDGER_FILE}.restored"));
+    let fresh = unfinished(data);
+    remove_unfinished(&fresh);
     let restored = async {
         let written = write_ledger(&mut backup, &fresh).map_err(BackupError::of_file(&fresh))?;
         if written != (head.bytes, head.sha256.clone()) {
@@ -54,10 +55,7 @@ pub async fn restore(file: &Path, data: &Path, key: &[u8; 32]) -> Result<BackupH
         Ok(())
     };
     if let Err(error) = restored.await {
-        for ending in ["", "-wal", "-shm"] {
-            // What was not made cannot be removed.
-            let _ = std::fs::remove_file(data.join(format!("{LEDGER_FILE}.restored{ending}")));
-        }
+        remove_unfinished(&fresh);
         return Err(error);
     }
     let ledger = data.join(LEDGER_FILE);
@@ -74,7 +72,23 @@ fn not_whole(file: &Path, why: &str) -> BackupError {
     }
 }
 
-/// Refuses a folder that has anything but the secret and an old lock in it.
+/// Returns the ledger's path while it is being restored.
+#[must_use]
+pub fn unfinished(data: &Path) -> PathBuf {
+    data.join(format!("{LEDGER_FILE}.restored"))
+}
+
+/// Removes what a restore left that was interrupted.
+fn remove_unfinished(fresh: &Path) {
+    for ending in ["", "-wal", "-shm", "-journal"] {
+        let mut name = fresh.as_os_str().to_owned();
+        name.push(ending);
+        // What was not made cannot be removed.
+        let _ = std::fs::remove_file(name);
+    }
+}
+
+/// Refuses a folder that has anything but the secret, an old lock and an interrupted restore in it.
 fn require_empty(data: &Path) -> Result<(), BackupError> {
     let entries = match std::fs::read_dir(data) {
         Ok(entries) => entries,
@@ -83,7 +97,10 @@ fn require_empty(data: &Path) -> Result<(), BackupError> {
     };
     for entry in entries {
         let name = entry.map_err(BackupError::of_file(data))?.file_name();
-        if name != SECRET_FILE && name != "lock" {
+        let is_unfinished = name
+            .to_str()
+            .is_some_and(|name| name.starts_with("ledger.db.restored"));
+        if name != SECRET_FILE && name != "lock" && !is_unfinished {
             return Err(BackupError::NotEmpty(data.to_owned()));
         }
     }

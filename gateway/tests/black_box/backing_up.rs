@@ -136,6 +136,10 @@ async fn a_backup_made_under_sales_is_whole_and_its_shows_are_closed_until_reope
     // The folder of the new server has the secret alone.
     let restored = Server::prepared(&[], async |data| {
         give_secret(&server, data);
+        // A restore was interrupted before.
+        std::fs::write(data.join("ledger.db.restored"), b"half").expect("written");
+        let told = refused(gateway().args(["serve", "--data"]).arg(data));
+        assert!(told.contains("a restore that did not end"), "{told}");
         let told = done(&mut restore(&file, data));
         assert!(told.contains("All shows are closed"), "{told}");
         let again = refused(&mut restore(&file, data));

@@ -17,6 +17,9 @@ use crate::ledger::{LedgerError, LedgerFreezeOutcome, LineFreeze, RoomLife};
 /// A room that has been over for this long (ms) gives no number any more.
 const REOPENED_WITHIN_MS: i64 = 24 * 3_600_000;
 
+/// The most numbers that a process without Redis gives between two raises of a server's counter.
+const NUMBERS_A_RAISE: u64 = 20_000;
+
 const COLUMNS: &str = "room, incarnation, first, ceiling, begun_at";
 
 impl RoomLedger {
@@ -50,15 +53,16 @@ impl RoomLedger {
     }
 
     /// Makes the numbers void that may have been given after the commits that a ledger lacks which
-    /// went back. Each lost commit gave at most one number, so that none is given twice. Returns
-    /// how many numbers of each room are void. The ledger is one whose numbers this process gives
-    /// itself: Redis knows its own.
+    /// went back, so that none is given twice. In a file, each lost commit gave at most one number.
+    /// On a server, the counter is raised once a second, and a process gives at most
+    /// [`NUMBERS_A_RAISE`] numbers in between. Returns how many numbers of each room are void. The
+    /// ledger is one whose numbers this process gives itself: Redis knows its own.
     pub async fn void_lost_numbers(&self) -> Result<u64> {
-        let Some(set_back) = self.installation.last_set_back().await? else {
+        let Some(newest) = self.installation.last_set_back().await? else {
             return Ok(0);
         };
         self.installation
-            .write(set_back, |tx, set_back| void_lost(tx, *set_back).boxed())
+            .write(newest, |tx, newest| void_lost(tx, *newest).boxed())
             .await
     }
 
@@ -71,10 +75,18 @@ impl RoomLedger {
 }
 
 async fn void_lost(tx: &SqlTransaction, set_back: LedgerSetBack) -> Result<u64> {
+    // A restored ledger may also have been found behind a counter outside it, so all count.
+    let sql = "SELECT COALESCE(SUM(lacking), 0)::bigint FROM ledger_set_backs \
+         WHERE counter > (SELECT counter FROM gw_set_back)";
+    let lacking: u64 = tx.query_one(sql, &[]).await?.get(0)?;
     let sql = "UPDATE gw_set_back SET counter = $1 WHERE counter < $1";
     if tx.execute(sql, &[&set_back.counter]).await? == 0 {
         return Ok(0);
     }
+    let voided = match tx.is_postgres() {
+        true => lacking.saturating_mul(NUMBERS_A_RAISE),
+        false => lacking,
+    };
     for row in tx
         .query("SELECT room, document, facts FROM gw_rooms", &[])
         .await?
@@ -89,10 +101,10 @@ async fn void_lost(tx: &SqlTransaction, set_back: LedgerSetBack) -> Result<u64> 
         }
         let current = locked_life(tx, room).await?;
         let from = current.map_or(0, |life| life.incarnation);
-        let above = next_number(tx, room, current).await? + set_back.lacking;
+        let above = next_number(tx, room, current).await? + voided;
         begin_life(tx, room, from, above, set_back.noticed_at_ms).await?;
     }
-    Ok(set_back.lacking)
+    Ok(voided)
 }
 
 /// Returns a number that is above every recorded, frozen or reserved number of a room.

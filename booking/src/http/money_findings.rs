@@ -50,7 +50,7 @@ impl KeyedRoutes for MoneyFindingRoutes {
 pub struct AttentionView {
     /// Always false: what is settled is not listed.
     ok: bool,
-    /// `refunded_in_part` or `unknown_money`.
+    /// `refunded_in_part`, `unknown_money`, `refund_failed` or `disputed`.
     code: MoneyFindingKind,
     /// What happened.
     text: String,
@@ -117,8 +117,9 @@ pub struct SettledMoneyView {
 }
 
 /// Lists money that somebody has to look at, oldest first: refunds of a part that were made in the
-/// provider's own pages, and money at the provider that the ledger does not know. Each is listed
-/// until it is settled.
+/// provider's own pages, and money at the provider that the ledger does not know, until each is
+/// settled; refunds that the provider could not make, until they are done; and disputed payments,
+/// until the bank has decided.
 #[utoipa::path(get, path = "/v1/promoter/attention", tag = "promoter",
     responses((status = 200, body = Vec<AttentionView>), (status = 401)))]
 pub async fn attention(
@@ -126,7 +127,7 @@ pub async fn attention(
     headers: HeaderMap,
 ) -> Result<JsonAnswer, Problem> {
     routes.keys.require_role(&headers, Role::Viewer)?;
-    let open = routes.ledger.open_money_findings(SHOWN_MAX).await?;
+    let open = routes.ledger.attention(SHOWN_MAX).await?;
     let shown: Vec<AttentionView> = open.into_iter().map(attention_view).collect();
     JsonAnswer::json(200, &shown)
 }
@@ -208,7 +209,7 @@ fn attention_view(finding: MoneyFinding) -> AttentionView {
     let (text, fix) = match finding.kind {
         MoneyFindingKind::RefundedInPart => (
             format!(
-                "{} gave back a part of the money of an order, as {}. Its tickets are still valid.",
+                "{} gave back a part of the money of an order, as {}, and nobody has said which tickets it was for. They stay as they are until then.",
                 finding.provider, finding.id
             ),
             format!(
@@ -224,6 +225,26 @@ fn attention_view(finding: MoneyFinding) -> AttentionView {
             format!(
                 "Look at {} in the pages of {}, and give the money back there or find its order. Then POST /v1/promoter/attention/{}/settle with a reason.",
                 finding.id, finding.provider, finding.id
+            ),
+        ),
+        MoneyFindingKind::RefundFailed => (
+            format!(
+                "{} could not give {} of the order's money back. The buyer still waits for it, and it is tried again.",
+                finding.provider, finding.sum
+            ),
+            format!(
+                "Look at {} in the pages of {}. Repair what keeps the refund from being made, or give exactly {} back there by hand: it is then taken for this refund.",
+                finding.payment, finding.provider, finding.sum
+            ),
+        ),
+        MoneyFindingKind::Disputed => (
+            format!(
+                "The buyer's bank disputes {} of the order's money. The tickets are blocked until it has decided.",
+                finding.sum
+            ),
+            format!(
+                "Answer the dispute in the pages of {} before the bank's deadline. Nothing needs to be settled here.",
+                finding.provider
             ),
         ),
     };

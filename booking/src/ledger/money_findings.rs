@@ -1,6 +1,7 @@
 //! Values of the ledger about money that somebody has to look at.
 
 use fairgate_databases::LedgerError;
+use fairgate_model::counted::counted;
 use fairgate_model::ids::{OrderId, TicketId};
 use fairgate_model::money::Money;
 use fairgate_model::orders::OrderState;
@@ -14,6 +15,10 @@ pub enum MoneyFindingKind {
     RefundedInPart,
     /// The provider has money that belongs to no payment of the ledger.
     UnknownMoney,
+    /// The provider could not make a refund that is owed. It is tried again.
+    RefundFailed,
+    /// The buyer's bank disputes a payment, and has not decided yet.
+    Disputed,
 }
 
 impl MoneyFindingKind {
@@ -23,15 +28,22 @@ impl MoneyFindingKind {
         match self {
             Self::RefundedInPart => "refunded_in_part",
             Self::UnknownMoney => "unknown_money",
+            Self::RefundFailed => "refund_failed",
+            Self::Disputed => "disputed",
         }
     }
 
     /// Returns the kind with this word.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
-        [Self::RefundedInPart, Self::UnknownMoney]
-            .into_iter()
-            .find(|kind| kind.as_str() == word)
+        [
+            Self::RefundedInPart,
+            Self::UnknownMoney,
+            Self::RefundFailed,
+            Self::Disputed,
+        ]
+        .into_iter()
+        .find(|kind| kind.as_str() == word)
     }
 }
 
@@ -61,26 +73,41 @@ pub struct MoneyFindingCounts {
     pub orders: u64,
     /// Sums at the provider that the ledger does not know.
     pub unknown: u64,
+    /// Refunds that the provider could not make so far.
+    pub failed_refunds: u64,
+    /// Payments that are disputed at the bank.
+    pub disputes: u64,
 }
 
 impl MoneyFindingCounts {
     /// Returns what an operator is told about it.
     #[must_use]
     pub fn warnings(self) -> Vec<String> {
-        let mut warnings = Vec::new();
-        if self.orders > 0 {
-            warnings.push(format!(
-                "{} orders got a part of their money back at the payment provider, and their tickets are valid until somebody says what it was for: GET /v1/promoter/attention",
-                self.orders
-            ));
-        }
-        if self.unknown > 0 {
-            warnings.push(format!(
-                "the payment provider has {} sums that belong to no payment of this ledger: GET /v1/promoter/attention",
-                self.unknown
-            ));
-        }
-        warnings
+        let told = [
+            (
+                counted(self.orders, "order", "orders"),
+                self.orders,
+                "got a part of the money back at the payment provider, and nobody has said which tickets it was for",
+            ),
+            (
+                counted(self.unknown, "sum", "sums"),
+                self.unknown,
+                "at the payment provider that no payment of this ledger accounts for",
+            ),
+            (
+                counted(self.failed_refunds, "refund", "refunds"),
+                self.failed_refunds,
+                "that the payment provider could not make so far",
+            ),
+            (
+                counted(self.disputes, "payment", "payments"),
+                self.disputes,
+                "disputed at the buyer's bank, which waits for an answer",
+            ),
+        ];
+        let open = told.iter().filter(|(_, count, _)| *count > 0);
+        open.map(|(counted, _, what)| format!("{counted} {what}: GET /v1/promoter/attention"))
+            .collect()
     }
 }
 

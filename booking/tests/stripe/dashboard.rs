@@ -41,7 +41,7 @@ fn total(order: &Value) -> i64 {
         .expect("a sum")
 }
 
-async fn attention(shop: &Shop) -> Value {
+pub async fn attention(shop: &Shop) -> Value {
     let call = get("/v1/promoter/attention").by(PROMOTER);
     shop.ask(call).await.is(200)
 }
@@ -111,7 +111,7 @@ async fn half_a_refund_in_the_dashboard_is_listed_and_the_buyer_gets_the_other_h
         condition
             .warnings
             .iter()
-            .any(|one| one.contains("1 orders")),
+            .any(|one| one.contains("1 order got")),
         "{:?}",
         condition.warnings
     );
@@ -202,9 +202,13 @@ async fn a_disputed_payment_blocks_its_tickets_until_the_bank_has_decided() {
     let path = format!("/v1/orders/{}/refund", text(&order, "order"));
     let call = post(&path, &json!({})).by(&text(&order, "order_key"));
     assert_eq!(shop.ask(call).await.is(409)["code"], "payment_disputed");
+    let listed = attention(&shop).await;
+    assert_eq!(listed[0]["code"], "disputed");
+    assert_eq!(listed[0]["order"], order["order"]);
     assert!(shop.stripe.close_dispute(&payment, true));
     shop.order_once(&order, |order| order["disputed"] == false)
         .await;
+    assert_eq!(attention(&shop).await, json!([]));
     scan(&shop, &read, 0).await.is(200);
 }
 
@@ -298,7 +302,7 @@ async fn unknown_money_is_told_with_its_sum_until_somebody_settles_it() {
     let told = found.iter().find(|line| line.about == unknown);
     let told = told.expect("it is told");
     assert_eq!((told.kind, told.repair), (DriftKind::UnknownMoney, "later"));
-    assert!(told.told.contains("1234 EUR"), "{}", told.told);
+    assert!(told.told.contains("12.34 EUR"), "{}", told.told);
     let warnings = shop.booking.gateways().condition().await.warnings;
     assert!(
         warnings.iter().any(|one| one.contains("2 sums")),

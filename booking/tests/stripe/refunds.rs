@@ -12,6 +12,7 @@ use fairgate_servers::{
 };
 use serde_json::{Value, json};
 
+use crate::dashboard::attention;
 use crate::shop::*;
 
 /// Returns a cancelled order. The provider has captured its money, although booking asked for no
@@ -129,6 +130,9 @@ async fn a_refund_that_fails_is_a_finding_and_is_tried_again() {
         "the reconciler does not repair a failed refund"
     );
     assert!(found.told.contains(&payment), "{}", found.told);
+    let listed = attention(&shop).await;
+    assert_eq!(listed[0]["code"], "refund_failed");
+    assert_eq!(listed[0]["order"], order["order"]);
     assert_eq!(intent(&shop, &order).refunds, ["failed", "failed"]);
     assert_eq!(shop.read(&order).await["payment"]["state"], "captured");
     let backlog = shop.ledger.backlog().await.expect("readable");

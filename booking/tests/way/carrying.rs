@@ -188,3 +188,34 @@ async fn single_tickets_give_back_their_shares_and_together_no_more_than_all() {
     }
     assert_eq!(sum, whole);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_exchange_ends_if_the_old_show_is_cancelled_or_postponed_before_the_difference_is_paid()
+{
+    for fate in ["cancel", "postpone"] {
+        let (app, ana, _) = three_nights().await;
+        let order = bought(&app, &ana, "night-1", &["A-1"]).await;
+        let price = app.read(&order).await["total"]["amount"].clone();
+        let wish = json!({"show": "night-3", "seats": ["A-1"]});
+        app.ask(call(&order, "exchange", &wish)).await.is(200);
+        let successor = app.read(&order).await["exchange"].clone();
+        app.clock.advance_ms(1_000);
+        if fate == "cancel" {
+            let path = "/v1/promoter/shows/night-1/cancel";
+            app.ask(post(path, &json!({})).by(&PROMOTER)).await.is(200);
+        } else {
+            postponed(&app, "night-1").await;
+        }
+        let read = app.read(&successor).await;
+        app.pay(&read, "approve").await.is(200);
+        app.order_in(&successor, "cancelled").await;
+        if fate == "cancel" {
+            app.order_in(&order, "refunded").await;
+            let read = app.read(&order).await;
+            assert_eq!(read["refunds"][0]["amount"]["amount"], price);
+        } else {
+            assert_eq!(app.read(&order).await["state"], "ticketed");
+            assert_eq!(json!(given_back(&app, &order).await), price);
+        }
+    }
+}

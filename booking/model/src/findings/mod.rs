@@ -275,7 +275,7 @@ fn timestamp_from_ms(ms: i64) -> Timestamp {
 }
 
 fn of_money(money: &UnsettledMoney) -> DriftFinding {
-    let sum = format!("{} {}", money.sum.amount, money.sum.currency.as_str());
+    let sum = money.sum;
     let (kind, description) = match &money.refunded_of {
         Some(order) => (
             DriftKind::RefundedInPart,

@@ -202,5 +202,5 @@ fn unsettled_money_is_a_finding_with_its_sum() {
     let found = findings(&snapshot, 8);
     let kinds: Vec<DriftKind> = found.iter().map(|one| one.kind).collect();
     assert_eq!(kinds, [DriftKind::RefundedInPart, DriftKind::UnknownMoney]);
-    assert!(found[1].description.contains("1250 EUR"), "{found:?}");
+    assert!(found[1].description.contains("12.50 EUR"), "{found:?}");
 }

@@ -131,7 +131,7 @@ pub struct UnknownReturn {
     pub amount: i64,
     /// Whether a dispute was lost over it.
     pub in_dispute: bool,
-    /// The failed refund of the ledger that somebody made by hand with this sum; none if it is a
+    /// The owed refund of the ledger that somebody made by hand with this sum; none if it is a
     /// refund of its own.
     pub by_hand: Option<RefundId>,
 }
@@ -150,8 +150,8 @@ pub struct ReturnPlan {
 /// Compares what the provider returned of one payment with the ledger's refunds of it. `refunds`
 /// are all refunds of the payment, oldest first.
 ///
-/// - A sum that the ledger did not ask for is new. If it is as large as a refund that the provider
-///   could not make, somebody made this refund by hand.
+/// - A sum that the ledger did not ask for is new. If it is as large as a refund that is owed,
+///   somebody made this refund by hand.
 /// - What is still owed is at most what is left. The newest refunds lose first.
 /// - A refund that was made at the provider has the sum that was made, even if the ledger lowered
 ///   it meanwhile.
@@ -228,8 +228,12 @@ fn plan_unknown(
     if amount <= 0 {
         return;
     }
-    let failed = |refund: &&LedgerRefund| refund.failed && refund.amount == amount;
-    let by_hand = refunds.iter().filter(failed).find_map(|refund| {
+    // A refund that failed comes first. Money that is only owed so far counts too, because it would
+    // go back twice otherwise.
+    let owed = |refund: &&LedgerRefund| !refund.done && refund.amount == amount;
+    let mut owed: Vec<&LedgerRefund> = refunds.iter().filter(owed).collect();
+    owed.sort_by_key(|refund| !refund.failed);
+    let by_hand = owed.into_iter().find_map(|refund| {
         let one = own.iter_mut().find(|one| one.0 == refund.id && one.2)?;
         one.2 = false;
         Some(refund.id.clone())
@@ -304,10 +308,10 @@ mod tests {
         // The second one was made at the provider before, so the first one loses.
         let made = [
             asked("re_0", &second, 50),
-            sum("re_1", 50, ReturnOrigin::AtProvider),
+            sum("re_1", 40, ReturnOrigin::AtProvider),
         ];
         let plan = plan_returns(100, &[first.clone(), second], &made);
-        assert_eq!(plan.changed, [(first.id, 0)]);
+        assert_eq!(plan.changed, [(first.id, 10)]);
     }
 
     #[test]
@@ -322,15 +326,23 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_refund_that_somebody_made_by_hand_is_not_made_again() {
+    fn an_owed_refund_that_somebody_made_by_hand_is_not_made_again() {
+        let owed = refund(1, 50, false);
         let failed = LedgerRefund {
             failed: true,
-            ..refund(1, 50, false)
+            ..refund(2, 50, false)
         };
         let dashboard = sum("re_1", 50, ReturnOrigin::AtProvider);
-        let plan = plan_returns(100, std::slice::from_ref(&failed), &[dashboard]);
-        assert_eq!(plan.unknown[0].by_hand, Some(failed.id));
-        assert_eq!(plan.changed, []);
+        for (all, by_hand) in [
+            (vec![owed.clone()], &owed),
+            (vec![failed.clone()], &failed),
+            // The one that the provider could not make is the likelier one.
+            (vec![owed.clone(), failed.clone()], &failed),
+        ] {
+            let plan = plan_returns(100, &all, std::slice::from_ref(&dashboard));
+            assert_eq!(plan.unknown[0].by_hand.as_ref(), Some(&by_hand.id));
+            assert_eq!(plan.changed, []);
+        }
     }
 
     #[test]

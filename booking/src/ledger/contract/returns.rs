@@ -64,8 +64,9 @@ async fn report(
 }
 
 async fn counts(ledger: &Books) -> (u64, u64) {
-    let MoneyFindingCounts { orders, unknown } =
-        ledger.money_finding_counts().await.expect("readable");
+    let MoneyFindingCounts {
+        orders, unknown, ..
+    } = ledger.money_finding_counts().await.expect("readable");
     (orders, unknown)
 }
 

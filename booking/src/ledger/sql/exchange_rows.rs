@@ -15,13 +15,16 @@ pub(super) struct OpenExchange {
     /// The amount to refund, in minor units. `None` if the exchange began under a version of
     /// Fairgate that did not store the amount.
     pub back: Option<i64>,
+    /// When it began, in milliseconds since the epoch.
+    pub began_at_ms: i64,
 }
 
 pub(super) async fn find_open(
     tx: &SqlTransaction,
     successor: &OrderId,
 ) -> Result<Option<OpenExchange>> {
-    let sql = "SELECT order_id, items, given, back FROM exchanges WHERE successor = $1 AND done_at IS NULL";
+    let sql = "SELECT order_id, items, given, back, made_at FROM exchanges \
+         WHERE successor = $1 AND done_at IS NULL";
     let row = tx.first(sql, &[&successor.as_str()]).await?;
     let read = |row: SqlRow| {
         Ok(OpenExchange {
@@ -29,6 +32,7 @@ pub(super) async fn find_open(
             items: items(text(&row, 1)?)?,
             given: items(text(&row, 2)?)?,
             back: row.get(3)?,
+            began_at_ms: row.get(4)?,
         })
     };
     row.map(read).transpose()

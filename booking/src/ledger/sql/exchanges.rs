@@ -9,6 +9,7 @@ use fairgate_model::orders::exchange::{Exchange, check_exchangeable, lost_items,
 use fairgate_model::orders::refund::{NewRefund, RefundReason};
 use fairgate_model::orders::transition::{LateRefundReason, OrderEvent, decide};
 use fairgate_model::orders::{Order, OrderState};
+use fairgate_model::shows::fate::ShowFate;
 
 use super::card_limit::over_card_limit;
 use super::exchange_rows::{OpenExchange, exchanged_order, find_open, successor_being_paid};
@@ -18,7 +19,7 @@ use super::outbox::record_finished;
 use super::refunds::{owe_refund, terms_of};
 use super::rows::{Result, corrupt, find_order, items_text, lock_order};
 use super::tickets::{self, issue};
-use super::{Ledger, claims, finding_rows, return_rows};
+use super::{Ledger, claims, finding_rows, return_rows, terms};
 use crate::ledger::{ClaimBasis, ExchangeRefused, SeatClaimRefused};
 use crate::store::SeatOutboxAction;
 
@@ -179,12 +180,20 @@ pub(super) async fn event_for_successor(
     )
 }
 
-/// Locks the old order, and returns the order if its seats may still be exchanged.
+/// Locks the old order, and returns the order if its seats may still be exchanged. Its show may
+/// have been cancelled or postponed since the exchange began, so that all of its money can be given
+/// back. The exchange would carry over less, so it ends.
 async fn lock_if_exchangeable(tx: &SqlTransaction, open: &OpenExchange) -> Result<Option<Order>> {
     let old = lock_order(tx, open.old_order.as_str()).await?;
     let old = old.ok_or_else(|| corrupt("an exchange of no order"))?;
     let tickets = locked_tickets(tx, &old).await?;
-    let may_go = check_exchangeable(&old, &tickets, &open.given).is_ok()
+    let has_new_fate = match terms::of_order(tx, &old).await?.fate {
+        Some(ShowFate::Cancelled) => true,
+        Some(ShowFate::Postponed { since_ms, .. }) => since_ms > open.began_at_ms,
+        None => false,
+    };
+    let may_go = !has_new_fate
+        && check_exchangeable(&old, &tickets, &open.given).is_ok()
         && !return_rows::is_blocked(tx, &old.id).await?;
     Ok(may_go.then_some(old))
 }

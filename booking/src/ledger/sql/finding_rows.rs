@@ -87,11 +87,38 @@ pub(super) async fn move_to_successor(
     Ok(())
 }
 
+const OPEN: &str = "SELECT finding, kind, provider, payment, order_id, amount, currency, first_seen \
+     FROM money_findings WHERE settled_at IS NULL";
+
+/// Refunds that failed, and disputes. They are read where they stand, because they end by
+/// themselves. A refund of a disputed payment only waits for the bank.
+pub(super) const ENDING_BY_THEMSELVES: &str = "SELECT r.refund AS finding, 'refund_failed' AS kind, \
+         p.provider, p.payment, r.order_id, r.amount, p.currency, r.failed_at AS first_seen \
+         FROM refunds r JOIN payments p ON p.order_id = r.order_id \
+         WHERE r.done_at IS NULL AND r.failed_at IS NOT NULL AND p.dispute IS DISTINCT FROM 'open' \
+     UNION ALL SELECT p.payment, 'refund_failed', p.provider, p.payment, p.order_id, \
+         p.amount - p.refunded, p.currency, e.failed_at \
+         FROM effects e JOIN payments p ON p.order_id = e.order_id \
+         WHERE e.done_at IS NULL AND e.kind = 'refund' AND e.failed_at IS NOT NULL \
+         AND p.dispute IS DISTINCT FROM 'open' \
+     UNION ALL SELECT p.payment, 'disputed', p.provider, p.payment, p.order_id, \
+         p.amount - p.refunded, p.currency, p.updated_at FROM payments p WHERE p.dispute = 'open'";
+
 /// Returns the findings that are not settled, oldest first, and at most `most`.
 pub(super) async fn open(tx: &SqlTransaction, most: u32) -> Result<Vec<MoneyFinding>> {
-    let sql = "SELECT finding, kind, provider, payment, order_id, amount, currency, first_seen \
-         FROM money_findings WHERE settled_at IS NULL ORDER BY first_seen, finding LIMIT $1";
-    let found = tx.query(sql, &[&most]).await?;
+    read_all(tx, OPEN, most).await
+}
+
+/// Returns the findings that are not settled, the refunds that failed and the open disputes, oldest
+/// first, and at most `most`.
+pub(super) async fn all_for_people(tx: &SqlTransaction, most: u32) -> Result<Vec<MoneyFinding>> {
+    let all = format!("{OPEN} UNION ALL {ENDING_BY_THEMSELVES}");
+    read_all(tx, &all, most).await
+}
+
+async fn read_all(tx: &SqlTransaction, all: &str, most: u32) -> Result<Vec<MoneyFinding>> {
+    let sql = format!("SELECT * FROM ({all}) AS open ORDER BY first_seen, finding LIMIT $1");
+    let found = tx.query(&sql, &[&most]).await?;
     let read = |row: &SqlRow| {
         let kind = MoneyFindingKind::parse(text(row, 1)?);
         let currency = Currency::parse(text(row, 6)?);

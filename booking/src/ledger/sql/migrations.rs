@@ -160,4 +160,8 @@ CREATE TABLE reopened_shows (
 );
 ",
     ),
+    // The disputes that are open are counted whenever an operator asks.
+    Migration::of_both(
+        "CREATE INDEX payments_disputed ON payments (payment) WHERE dispute = 'open';",
+    ),
 ];

@@ -8,7 +8,9 @@ use fairgate_model::orders::refund::RefundReason;
 use fairgate_model::orders::transition::{OrderClaimChange, OrderEvent, decide};
 use fairgate_model::orders::{Order, OrderItem};
 
-use super::finding_rows::{NewMoneyFinding, add, any_in_part, close_in_part, open};
+use super::finding_rows::{
+    ENDING_BY_THEMSELVES, NewMoneyFinding, add, all_for_people, any_in_part, close_in_part, open,
+};
 use super::order_step::{FreedClaims, OrderStep, VoidedTickets};
 use super::rows::{Result, count};
 use super::{Ledger, claims, order_changes, return_rows, tickets};
@@ -26,7 +28,16 @@ impl Ledger {
             .await
     }
 
-    /// Returns how many orders and how many sums are not settled.
+    /// Returns what somebody has to look at, oldest first, and at most `most`: the findings that
+    /// are not settled, the refunds that failed, and the open disputes.
+    pub async fn attention(&self, most: u32) -> Result<Vec<MoneyFinding>> {
+        self.installation
+            .read((), move |tx, ()| Box::pin(all_for_people(tx, most)))
+            .await
+    }
+
+    /// Returns how many orders and how many sums are not settled, and how many refunds and disputes
+    /// wait.
     pub async fn money_finding_counts(&self) -> Result<MoneyFindingCounts> {
         self.installation
             .read((), |tx, ()| {
@@ -34,10 +45,18 @@ impl Ledger {
                     let sql = "SELECT COUNT(DISTINCT CASE WHEN kind = 'refunded_in_part' \
                          THEN order_id END), COUNT(CASE WHEN kind = 'unknown_money' THEN 1 END) \
                          FROM money_findings WHERE settled_at IS NULL";
-                    let row = tx.query_one(sql, &[]).await?;
+                    let stored = tx.query_one(sql, &[]).await?;
+                    let sql = format!(
+                        "SELECT COUNT(CASE WHEN kind = 'refund_failed' THEN 1 END), \
+                         COUNT(CASE WHEN kind = 'disputed' THEN 1 END) \
+                         FROM ({ENDING_BY_THEMSELVES}) AS open"
+                    );
+                    let waiting = tx.query_one(&sql, &[]).await?;
                     Ok(MoneyFindingCounts {
-                        orders: count(&row, 0)?,
-                        unknown: count(&row, 1)?,
+                        orders: count(&stored, 0)?,
+                        unknown: count(&stored, 1)?,
+                        failed_refunds: count(&waiting, 0)?,
+                        disputes: count(&waiting, 1)?,
                     })
                 })
             })

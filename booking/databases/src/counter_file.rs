@@ -24,13 +24,37 @@ const LINES: u64 = 2;
 /// was written since.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 
+/// How far a ledger got, as a place outside it remembers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CountedOutside {
+    /// The ledger's counter after one of its last commits.
+    pub counter: u64,
+    /// How many orders had got tickets of which no payment provider knows. `None` if the place was
+    /// written by a version that did not count them.
+    pub orders_without_provider: Option<u64>,
+}
+
+impl CountedOutside {
+    /// Returns what two places know together. Both numbers only grow, so the larger ones are the
+    /// newer ones.
+    #[must_use]
+    pub fn furthest(self, other: Self) -> Self {
+        Self {
+            counter: self.counter.max(other.counter),
+            orders_without_provider: self
+                .orders_without_provider
+                .max(other.orders_without_provider),
+        }
+    }
+}
+
 /// What the file remembers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CounterRecord {
     /// The id of the ledger that was counted.
     pub ledger: [u8; 32],
-    /// The ledger's counter after one of its last commits.
-    pub counter: u64,
+    /// How far it got.
+    pub counted: CountedOutside,
 }
 
 /// Why the file cannot be used.
@@ -61,10 +85,10 @@ struct SharedCounter {
 
 #[derive(Debug)]
 struct CounterState {
-    /// The newest counter that was noted.
-    newest: u64,
-    /// The counter that the file is known to have, on the disk.
-    synced: u64,
+    /// What was noted last.
+    newest: CountedOutside,
+    /// What the file is known to have, on the disk.
+    synced: CountedOutside,
     /// Why the file could not be written the last time.
     trouble: Option<String>,
     /// Whether somebody waits until the newest counter is on the disk.
@@ -97,26 +121,43 @@ impl CounterRecord {
         let lines = text.chunks(LINE_BYTES).skip(1);
         let newest = lines
             .filter_map(Self::parse)
-            .max_by_key(|record| record.counter);
+            .max_by_key(|record| record.counted.counter);
         newest.map(Some).ok_or(CounterFileError::Unreadable)
     }
 
-    /// Reads one line: the ledger's id in hex, and the counter twice.
+    /// Reads one line: the ledger's id in hex, the counter twice, and the number of orders without
+    /// a provider twice. An older version wrote no such number.
     fn parse(line: &[u8]) -> Option<Self> {
         let line = std::str::from_utf8(line).ok()?.strip_suffix('\n')?;
         let mut words = line.split_ascii_whitespace();
         let mut ledger = [0; 32];
         hex::decode_to_slice(words.next()?, &mut ledger).ok()?;
-        let counter = words.next()?.parse().ok()?;
-        (words.next()?.parse() == Ok(counter) && words.next().is_none())
-            .then_some(Self { ledger, counter })
+        let counted = CountedOutside {
+            counter: number_twice(words.next()?, words.next())?,
+            orders_without_provider: match words.next() {
+                Some(orders) => Some(number_twice(orders, words.next())?),
+                None => None,
+            },
+        };
+        words.next().is_none().then_some(Self { ledger, counted })
     }
 
     fn line(&self) -> String {
-        let Self { ledger, counter } = self;
-        let text = format!("{} {counter} {counter}", hex::encode(ledger));
-        padded(&text)
+        let CountedOutside {
+            counter,
+            orders_without_provider,
+        } = self.counted;
+        let text = format!("{} {counter} {counter}", hex::encode(self.ledger));
+        let orders = orders_without_provider.map(|orders| format!(" {orders} {orders}"));
+        // The second number is left out before it would make the line too long.
+        let orders = orders.filter(|orders| text.len() + orders.len() < LINE_BYTES);
+        padded(&(text + &orders.unwrap_or_default()))
     }
+}
+
+/// Reads a number that must be written twice, so that a part of it is no number.
+fn number_twice(first: &str, second: Option<&str>) -> Option<u64> {
+    first.parse().ok().filter(|_| second == Some(first))
 }
 
 /// Returns a line of the file with this text.
@@ -141,8 +182,8 @@ impl CounterFile {
         let shared = Arc::new(SharedCounter {
             path: path.to_owned(),
             state: Mutex::new(CounterState {
-                newest: record.counter,
-                synced: record.counter,
+                newest: record.counted,
+                synced: record.counted,
                 trouble: None,
                 is_awaited: false,
                 has_ended: false,
@@ -166,17 +207,17 @@ impl CounterFile {
     }
 
     /// Notes that a commit with this counter is durable. Does not wait for the file.
-    pub fn note(&self, counter: u64) {
+    pub fn note(&self, counted: CountedOutside) {
         let mut state = self.shared.state.lock();
-        if counter > state.newest {
-            state.newest = counter;
+        if counted.counter > state.newest.counter {
+            state.newest = counted;
             self.shared.changed.notify_all();
         }
     }
 
-    /// Returns the newest counter that was noted.
+    /// Returns what was noted with the largest counter.
     #[must_use]
-    pub fn newest(&self) -> u64 {
+    pub fn newest(&self) -> CountedOutside {
         self.shared.state.lock().newest
     }
 
@@ -191,7 +232,7 @@ impl CounterFile {
     pub fn flush(&self, wait_max: Duration) -> bool {
         let until = Instant::now() + wait_max;
         let mut state = self.shared.state.lock();
-        while state.synced < state.newest {
+        while state.synced != state.newest {
             state.is_awaited = true;
             self.shared.changed.notify_all();
             if self
@@ -203,7 +244,7 @@ impl CounterFile {
                 break;
             }
         }
-        state.synced >= state.newest
+        state.synced == state.newest
     }
 }
 
@@ -211,8 +252,8 @@ impl SharedCounter {
     /// Writes each new counter at once, and forces the file to the disk once a second. The file has
     /// `record` already.
     fn write_until_ended(&self, file: &File, record: CounterRecord) {
-        let CounterRecord { ledger, counter } = record;
-        let (mut written, mut turn, mut sync_due) = (counter, 0, None);
+        let CounterRecord { ledger, counted } = record;
+        let (mut written, mut turn, mut sync_due) = (counted, 0, None);
         loop {
             let mut state = self.state.lock();
             while state.newest == written && !state.has_ended && !state.is_awaited {
@@ -235,14 +276,8 @@ impl SharedCounter {
             let mut outcome = Ok(());
             if newest != written {
                 turn = (turn + 1) % LINES;
-                outcome = write_line(
-                    file,
-                    turn,
-                    CounterRecord {
-                        ledger,
-                        counter: newest,
-                    },
-                );
+                let counted = newest;
+                outcome = write_line(file, turn, CounterRecord { ledger, counted });
                 written = newest;
                 sync_due = sync_due.or_else(|| Some(Instant::now() + SYNC_EVERY));
             }
@@ -310,16 +345,24 @@ fn write_line(file: &File, turn: u64, record: CounterRecord) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn record(counter: u64) -> CounterRecord {
-        CounterRecord {
-            ledger: [7; 32],
+    /// A tenth of the commits made orders without a provider.
+    fn counted(counter: u64) -> CountedOutside {
+        CountedOutside {
             counter,
+            orders_without_provider: Some(counter / 10),
         }
     }
 
-    fn read(path: &Path) -> u64 {
+    fn record(counter: u64) -> CounterRecord {
+        CounterRecord {
+            ledger: [7; 32],
+            counted: counted(counter),
+        }
+    }
+
+    fn read(path: &Path) -> CountedOutside {
         let read = CounterRecord::read(path).expect("readable");
-        read.expect("a record").counter
+        read.expect("a record").counted
     }
 
     #[test]
@@ -328,15 +371,51 @@ mod tests {
         let path = folder.path().join("deeper").join("counter");
         assert_eq!(CounterRecord::read(&path).expect("no file"), None);
         let file = CounterFile::start(&path, record(3)).expect("it starts");
-        assert_eq!(read(&path), 3);
+        assert_eq!(read(&path), counted(3));
         for counter in [9, 4, 11, 10] {
-            file.note(counter);
+            file.note(counted(counter));
         }
         assert!(file.flush(Duration::from_secs(10)), "{:?}", file.trouble());
-        assert_eq!((read(&path), file.newest()), (11, 11));
+        assert_eq!((read(&path), file.newest()), (counted(11), counted(11)));
         drop(file);
         let again = CounterFile::start(&path, record(12)).expect("it starts");
-        assert_eq!((read(&path), again.newest()), (12, 12));
+        assert_eq!((read(&path), again.newest()), (counted(12), counted(12)));
+    }
+
+    #[test]
+    fn a_line_of_an_older_version_is_read_and_lacks_only_the_second_number() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("counter");
+        let id = hex::encode([7; 32]);
+        let file = |line: &str| [padded(HEAD), padded(line)].concat();
+        std::fs::write(&path, file(&format!("{id} 41 41"))).expect("written");
+        let older = CountedOutside {
+            counter: 41,
+            orders_without_provider: None,
+        };
+        assert_eq!(read(&path), older);
+        for bad in ["41", "41 40", "41 41 5", "41 41 5 6", "41 41 5 5 5"] {
+            std::fs::write(&path, file(&format!("{id} {bad}"))).expect("written");
+            let read = CounterRecord::read(&path);
+            assert!(matches!(read, Err(CounterFileError::Unreadable)), "{bad}");
+        }
+        drop(CounterFile::start(&path, record(42)).expect("it starts"));
+        assert_eq!(read(&path), counted(42));
+    }
+
+    #[test]
+    fn a_line_never_gets_longer_than_its_place() {
+        for (counter, orders) in [(7, u64::MAX), (u64::MAX, 7), (u64::MAX, u64::MAX)] {
+            let counted = CountedOutside {
+                counter,
+                orders_without_provider: Some(orders),
+            };
+            let ledger = [7; 32];
+            let line = CounterRecord { ledger, counted }.line();
+            assert_eq!(line.len(), LINE_BYTES);
+            let read = CounterRecord::parse(line.as_bytes()).expect("a line");
+            assert_eq!(read.counted.counter, counter);
+        }
     }
 
     #[test]
@@ -351,8 +430,11 @@ mod tests {
             file.write_all_at(torn, 2 * LINE_BYTES as u64)
                 .expect("written");
             // A cut behind the last digit has written the line whole.
-            let counter = read(&path);
-            assert!(counter == 41 || counter == 100, "{counter} at {cut}");
+            let found = read(&path);
+            assert!(
+                found == counted(41) || found == counted(100),
+                "{found:?} at {cut}"
+            );
         }
     }
 

@@ -10,7 +10,7 @@ mod sqlite;
 mod transaction;
 mod write_check;
 
-pub use counter_file::{CounterFile, CounterFileError, CounterRecord};
+pub use counter_file::{CountedOutside, CounterFile, CounterFileError, CounterRecord};
 pub use error::LedgerError;
 pub use installation::{Installation, LedgerCounter, LedgerSetBack};
 pub use postgres::{DatabaseOpenError, PostgresDatabase, PostgresTransaction};

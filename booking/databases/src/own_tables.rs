@@ -11,6 +11,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration::of_both("ALTER TABLE leases ADD COLUMN taken_at BIGINT NOT NULL DEFAULT 0"),
     Migration::of_both(SECRET_TABLE),
     Migration::of_both(COUNTER_TABLES),
+    Migration::of_both(ORDERS_WITHOUT_PROVIDER),
 ];
 
 /// The kind of the lock that a writing transaction of a process with leases shares, and that a
@@ -73,9 +74,18 @@ CREATE TABLE ledger_set_backs (
 );
 ";
 
-/// Raises the ledger's counter by `$1`, and returns it.
+/// How many orders got tickets of which no payment provider knows, and how many of them are lost at
+/// least after the ledger went back (NULL: not known).
+const ORDERS_WITHOUT_PROVIDER: &str = "
+ALTER TABLE ledger_counter ADD COLUMN orders_without_provider BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE ledger_set_backs ADD COLUMN orders_lost BIGINT;
+";
+
+/// Raises the ledger's counter by `$1` and the number of orders without a provider by `$2`, and
+/// returns the row.
 pub(crate) const RAISE_COUNTER: &str = concat!(
-    "UPDATE ledger_counter SET counter = counter + $1, raised_at = ",
+    "UPDATE ledger_counter SET counter = counter + $1, \
+     orders_without_provider = orders_without_provider + $2, raised_at = ",
     now_ms!(),
-    " WHERE one = 1 RETURNING counter"
+    " WHERE one = 1 RETURNING counter, orders_without_provider, raised_at"
 );

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fairgate_databases::{
-    CounterFile, CounterRecord, Installation, LedgerError, LedgerSetBack, PostgresDatabase,
-    SqliteDatabase,
+    CountedOutside, CounterFile, CounterRecord, Installation, LedgerError, LedgerSetBack,
+    Migration, PostgresDatabase, SqliteDatabase,
 };
 use fairgate_servers::{PostgresServer, must_skip};
 
@@ -33,18 +33,40 @@ async fn counter(installation: &Installation) -> u64 {
 
 async fn count_into(installation: &Installation, path: &Path) -> CounterFile {
     let ledger = installation.ledger_id().await.expect("readable");
-    let record = CounterRecord {
-        ledger,
-        counter: counter(installation).await,
-    };
+    let counted = installation.counter().await.expect("readable").to_outside();
+    let record = CounterRecord { ledger, counted };
     let file = CounterFile::start(path, record).expect("it starts");
     installation.count_into(file.clone());
     file
 }
 
-fn recorded(path: &Path) -> u64 {
+fn recorded(path: &Path) -> CountedOutside {
     let record = CounterRecord::read(path).expect("readable");
-    record.expect("there is one").counter
+    record.expect("there is one").counted
+}
+
+/// Returns what a place outside tells that was written with this counter by an older version.
+fn uncounted(counter: u64) -> CountedOutside {
+    CountedOutside {
+        counter,
+        orders_without_provider: None,
+    }
+}
+
+/// Writes a row, and counts an order without a provider. Fails after that if `fails` is true.
+async fn put_order(installation: &Installation, k: i64, fails: bool) -> Result<(), LedgerError> {
+    installation
+        .write(k, move |tx, k| {
+            Box::pin(async move {
+                tx.execute("INSERT INTO t VALUES ($1)", &[k]).await?;
+                tx.count_order_without_provider();
+                match fails {
+                    true => Err(LedgerError::Corrupt("on purpose".to_owned())),
+                    false => Ok(()),
+                }
+            })
+        })
+        .await
 }
 
 #[tokio::test]
@@ -66,10 +88,11 @@ async fn each_transaction_of_a_file_is_counted_in_its_own_commit_and_then_outsid
     assert_eq!(deleted.expect("written"), 0);
     assert_eq!(counter(&ledger).await, after, "nothing was changed");
     assert!(file.flush(Duration::from_secs(10)), "{:?}", file.trouble());
-    assert_eq!(recorded(&outside), after);
+    assert_eq!(recorded(&outside).counter, after);
     put(&ledger, 5).await.expect("written");
     ledger.close().await.expect("closed");
-    assert_eq!(recorded(&outside), after + 1, "closing waits for the file");
+    let closed = recorded(&outside).counter;
+    assert_eq!(closed, after + 1, "closing waits for the file");
 }
 
 #[tokio::test]
@@ -85,19 +108,24 @@ async fn an_older_copy_is_noticed_once_with_what_it_lacks() {
     let copy = std::fs::read(&ledger).expect("a copy");
     let second = file_in(folder.path()).await;
     count_into(&second, &outside).await;
-    for k in 2..5 {
-        put(&second, k).await.expect("written");
-    }
+    put(&second, 2).await.expect("written");
+    put_order(&second, 3, false).await.expect("written");
+    assert!(put_order(&second, 4, true).await.is_err());
+    put_order(&second, 4, false).await.expect("written");
     let newest = counter(&second).await;
     second.close().await.expect("closed");
     std::fs::write(&ledger, copy).expect("put back");
 
     let older = file_in(folder.path()).await;
     let now_has = counter(&older).await;
-    assert_eq!(newest - now_has, 3);
+    assert!(newest - now_has >= 3);
     let noticed = older.note_outside_counter(recorded(&outside)).await;
     let noticed = noticed.expect("written").expect("it is behind");
-    assert_eq!((noticed.lacking, noticed.counter), (3, newest + 1));
+    assert_eq!(
+        (noticed.lacking, noticed.counter),
+        (newest - now_has, newest + 1)
+    );
+    assert_eq!(noticed.orders_lost, Some(2), "the third was undone");
     assert!(!noticed.is_restored);
     assert!(noticed.last_commit_at_ms <= noticed.noticed_at_ms);
     assert_eq!(
@@ -106,7 +134,39 @@ async fn an_older_copy_is_noticed_once_with_what_it_lacks() {
     );
     let again = older.note_outside_counter(recorded(&outside)).await;
     assert_eq!(again.expect("readable"), None);
-    assert!(counter(&older).await > newest, "no counter is used twice");
+    let goes_on = older.counter().await.expect("readable");
+    assert!(goes_on.counter > newest, "no counter is used twice");
+    assert_eq!(goes_on.orders_without_provider, 2);
+}
+
+#[tokio::test]
+async fn what_a_restored_ledger_lost_is_known_once_a_place_outside_tells_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ledger = file_in(folder.path()).await;
+    put_order(&ledger, 1, false).await.expect("written");
+    let backup = ledger.counter().await.expect("readable");
+    let lost = async || {
+        let last = ledger.last_set_back().await.expect("readable");
+        last.expect("it was restored").orders_lost
+    };
+    ledger.mark_restored(1_000).await.expect("written");
+    let own = ledger.counter().await.expect("readable").to_outside();
+    for tells_nothing in [own, uncounted(backup.counter + 5)] {
+        let noticed = ledger.note_outside_counter(tells_nothing).await;
+        assert_eq!(noticed.expect("readable"), None);
+        assert_eq!(lost().await, None);
+    }
+    let outside = CountedOutside {
+        counter: backup.counter + 5,
+        orders_without_provider: Some(4),
+    };
+    let noticed = ledger.note_outside_counter(outside).await;
+    assert!(noticed.expect("written").is_some());
+    assert_eq!(lost().await, Some(3));
+    let again = ledger.note_outside_counter(outside).await;
+    assert_eq!(again.expect("readable"), None);
+    let goes_on = ledger.counter().await.expect("readable");
+    assert_eq!(goes_on.orders_without_provider, 4);
 }
 
 #[tokio::test]
@@ -174,13 +234,29 @@ async fn a_server_is_counted_by_raises_and_two_nodes_notice_one_set_back() {
         Installation::Server(database.expect("it answers"))
     };
     let (one, other) = (connect().await, connect().await);
-    let first = one.raise_counter().await.expect("raised");
-    assert_eq!(other.raise_counter().await.expect("raised"), first + 1);
-    let nothing = one.note_outside_counter(first + 1).await;
+    let raised = async |node: &Installation| {
+        let counter = node.raise_counter().await.expect("raised");
+        (counter.counter, counter.orders_without_provider)
+    };
+    let (first, _) = raised(&one).await;
+    assert_eq!(raised(&other).await, (first + 1, 0));
+    one.migrate("test", &[Migration::of_both(TABLES[0])])
+        .await
+        .expect("it migrates");
+    put_order(&one, 1, false).await.expect("written");
+    put_order(&other, 2, false).await.expect("written");
+    assert!(put_order(&other, 3, true).await.is_err());
+    assert_eq!(raised(&one).await, (first + 2, 1));
+    assert_eq!(raised(&other).await, (first + 3, 2));
+    let nothing = one.note_outside_counter(uncounted(first + 3)).await;
     assert_eq!(nothing.expect("readable"), None);
+    let ahead = CountedOutside {
+        counter: first + 10,
+        orders_without_provider: Some(7),
+    };
     let (a, b) = tokio::join!(
-        one.note_outside_counter(first + 10),
-        other.note_outside_counter(first + 10)
+        one.note_outside_counter(ahead),
+        other.note_outside_counter(ahead)
     );
     let noticed: Vec<LedgerSetBack> = [a, b]
         .into_iter()
@@ -189,10 +265,11 @@ async fn a_server_is_counted_by_raises_and_two_nodes_notice_one_set_back() {
     let [noticed] = noticed.as_slice() else {
         panic!("{noticed:?}");
     };
-    assert_eq!((noticed.lacking, noticed.counter), (9, first + 11));
+    assert_eq!((noticed.lacking, noticed.counter), (7, first + 11));
+    assert_eq!(noticed.orders_lost, Some(5));
     assert_eq!(
         other.last_set_back().await.expect("readable"),
         Some(*noticed)
     );
-    assert_eq!(one.raise_counter().await.expect("raised"), first + 12);
+    assert_eq!(raised(&one).await, (first + 12, 7));
 }

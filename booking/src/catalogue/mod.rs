@@ -138,7 +138,9 @@ impl Catalogue {
         // counts. So a show whose apply begins or ends meanwhile is not sold as it was.
         let mut withheld = BTreeSet::from_iter(self.ledger.withheld_shows().await?);
         let closure = self.ledger.sale_closure().await?;
-        *self.shared.closure.write() = closure.filter(|closure| !closure.is_over()).map(Arc::new);
+        let closure = closure.filter(|closure| !closure.is_over());
+        metrics::gauge!("fairgate_sale_closed_after_restore").set(f64::from(closure.is_some()));
+        *self.shared.closure.write() = closure.map(Arc::new);
         let coverage = RoomCoverage::new(self.ledger.coverage().await?);
         let mut shows = HashMap::new();
         for stored in self.ledger.shows().await? {

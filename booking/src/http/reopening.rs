@@ -37,6 +37,12 @@ pub struct ReopenedShows {
     shows: String,
     /// Whether they were closed. False if nothing was closed.
     was_closed: bool,
+    /// How many orders of these shows came back from the payment provider since the ledger went
+    /// back.
+    orders_restored: u64,
+    /// How many orders of the whole ledger are lost at least of which no payment provider knows:
+    /// they were free, or paid in the sandbox. Null if that is not known, or nothing was closed.
+    orders_lost: Option<u64>,
     /// When they were reopened, RFC 3339.
     at: String,
 }
@@ -52,11 +58,18 @@ pub async fn reopen(
     _: PromoterCaller,
 ) -> Result<JsonAnswer, Problem> {
     let now_ms = routes.clock.now_ms();
-    let was_closed = match routes.reopener.reopen(&show, now_ms).await? {
-        ReopenOutcome::Reopened => true,
-        ReopenOutcome::NothingClosed => false,
+    let outcome = routes.reopener.reopen(&show, now_ms).await?;
+    let (was_closed, orders_restored, orders_lost) = match outcome {
+        ReopenOutcome::Reopened { restored, lost } => (true, restored, lost),
+        ReopenOutcome::NothingClosed => (false, 0, None),
         ReopenOutcome::NoShow => return Err(Problem::not_found("show", &show)),
         ReopenOutcome::StoreAhead(shows) => return Err(store_ahead(&shows)),
+        ReopenOutcome::ProviderUnused(provider) => {
+            let detail = format!(
+                "This ledger has payments at {provider}, and this process does not use it, so nobody could ask what was paid meanwhile. Nothing was reopened. Start it with FAIRGATE_PAYMENTS={provider}, and call again."
+            );
+            return Err(Problem::new(ProblemCode::NotReconciled, detail));
+        }
         ReopenOutcome::ProviderSilent(why) => {
             let detail = format!(
                 "The payment provider could not be asked what was paid meanwhile ({why}), so nothing was reopened. Call again once it answers."
@@ -83,6 +96,8 @@ pub async fn reopen(
     let reopened = ReopenedShows {
         shows: show,
         was_closed,
+        orders_restored,
+        orders_lost,
         at: rfc3339(now_ms),
     };
     JsonAnswer::json(200, &reopened)

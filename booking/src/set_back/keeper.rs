@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use fairgate_base::log_failed_try;
+use fairgate_databases::CountedOutside;
 use tokio::time::MissedTickBehavior;
 
 use super::start::log_set_back;
@@ -34,8 +35,9 @@ impl CounterKeeper {
         // between the two readings therefore does not look like a ledger that went back.
         let in_file = self.ledger.counter_file().map(|file| file.newest());
         let in_redis = self.counter_in_redis().await;
+        let outside = [in_file, in_redis].into_iter().flatten();
         let mut went_back = false;
-        if let Some(outside) = in_file.max(in_redis)
+        if let Some(outside) = outside.reduce(CountedOutside::furthest)
             && let Some(set_back) = self.ledger.note_outside_counter(outside).await?
         {
             log_set_back(&set_back);
@@ -51,7 +53,7 @@ impl CounterKeeper {
         Ok(went_back)
     }
 
-    async fn counter_in_redis(&self) -> Option<u64> {
+    async fn counter_in_redis(&self) -> Option<CountedOutside> {
         match self.redis.as_ref()?.read().await {
             Ok(counter) => counter,
             Err(error) => {

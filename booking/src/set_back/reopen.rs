@@ -3,6 +3,7 @@
 
 use fairgate_model::findings::{DriftFinding, DriftKind, DriftSubject};
 use fairgate_model::ids::ShowId;
+use fairgate_model::payments::kind::ProviderKind;
 use fairgate_model::shows::coverage::matches;
 
 use crate::inventory::seats::SeatInventory;
@@ -18,13 +19,22 @@ const PASSES_MAX: u32 = 5;
 #[derive(Debug, PartialEq, Eq)]
 pub enum ReopenOutcome {
     /// The shows sell again.
-    Reopened,
+    Reopened {
+        /// How many of their orders came back from the payment provider.
+        restored: u64,
+        /// How many orders of the whole ledger are lost at least of which no provider knows. `None`
+        /// if that is not known.
+        lost: Option<u64>,
+    },
     /// No show was closed.
     NothingClosed,
     /// No show matches the pattern.
     NoShow,
     /// These differences are left. The shows stay closed.
     Unreconciled(Vec<ReconcilerLine>),
+    /// The ledger has payments at this provider, and this process does not use it, so nobody could
+    /// ask what was paid meanwhile. The shows stay closed.
+    ProviderUnused(&'static str),
     /// The payment provider was not asked, because it did not answer. The shows stay closed.
     ProviderSilent(String),
     /// The store knows decisions about these shows that the ledger lacks. They stay closed.
@@ -71,6 +81,9 @@ impl ShowReopener {
         if !ahead.is_empty() {
             return Ok(ReopenOutcome::StoreAhead(ahead));
         }
+        if let Some(provider) = self.unused_provider().await? {
+            return Ok(ReopenOutcome::ProviderUnused(provider));
+        }
         match self.reconciler.settle_missed_events().await {
             Ok(()) => {}
             Err(MissedEventsError::Ledger(error)) => return Err(error),
@@ -83,13 +96,33 @@ impl ShowReopener {
             return Ok(ReopenOutcome::Unreconciled(left));
         }
         let ledger = &self.reconciler.ledger;
+        let restored = ledger.restored_orders(pattern.to_owned(), closure.noticed_at_ms);
+        let restored = restored.await?;
         ledger.reopen_shows(pattern.to_owned(), now_ms).await?;
         catalogue.refresh_catalogue().await?;
         tracing::warn!(
             pattern,
+            restored,
+            lost = closure.orders_lost,
             "shows were reopened after the ledger had gone back"
         );
-        Ok(ReopenOutcome::Reopened)
+        Ok(ReopenOutcome::Reopened {
+            restored,
+            lost: closure.orders_lost,
+        })
+    }
+
+    /// Returns a provider that keeps orders of this ledger, and that this process cannot ask.
+    async fn unused_provider(&self) -> Result<Option<&'static str>, LedgerError> {
+        let inbox = self.reconciler.inbox.as_ref();
+        let used = inbox.map_or("", |inbox| inbox.provider.name());
+        let others = ProviderKind::ORDER_KEEPERS.into_iter();
+        for other in others.filter(|other| *other != used) {
+            if self.reconciler.ledger.has_payments_at(other).await? {
+                return Ok(Some(other));
+            }
+        }
+        Ok(None)
     }
 
     /// Compares and repairs until nothing about the shows differs. Returns what is left.

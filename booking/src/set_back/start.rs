@@ -75,21 +75,24 @@ impl CounterAtStart {
             Some(record) if !ledger.exists() => Err(CounterStartError::LedgerMissing {
                 ledger: ledger.to_owned(),
                 file: self.file.clone(),
-                counter: record.counter,
+                counter: record.counted.counter,
             }),
             _ => Ok(()),
         }
     }
 
     /// Compares the opened ledger with the file, and from then on writes the ledger's counter to
-    /// the file. If the ledger is behind, its shows are closed.
+    /// the file. If the ledger is behind, its shows are closed; also if the file is missing that
+    /// remembered a ledger file before, because nobody can tell then.
     ///
     /// # Errors
     /// [`CounterStartError`].
     pub async fn compare(self, installation: &Installation) -> Result<(), CounterStartError> {
         let Self { file, record } = self;
         let own = installation.ledger_id().await?;
-        if let Some(CounterRecord { ledger, counter }) = record {
+        // Nodes that share a database have a file each, and a new node has none yet.
+        let is_file = matches!(installation, Installation::File(_));
+        if let Some(CounterRecord { ledger, counted }) = record {
             if ledger != own {
                 return Err(CounterStartError::OtherLedger {
                     file,
@@ -97,18 +100,22 @@ impl CounterAtStart {
                     own: hex::encode(own),
                 });
             }
-            if let Some(set_back) = installation.note_outside_counter(counter).await? {
+            if let Some(set_back) = installation.note_outside_counter(counted).await? {
                 log_set_back(&set_back);
             }
+        } else if is_file && installation.had_witness().await? {
+            log_set_back(&installation.mark_without_witness().await?);
         }
-        let counter = installation.counter().await?.counter;
         let record = CounterRecord {
             ledger: own,
-            counter,
+            counted: installation.counter().await?.to_outside(),
         };
         match CounterFile::start(&file, record) {
             Ok(counting) => {
                 installation.count_into(counting);
+                if is_file {
+                    installation.note_witness().await?;
+                }
                 Ok(())
             }
             Err(error) => {
@@ -124,6 +131,7 @@ pub(super) fn log_set_back(set_back: &LedgerSetBack) {
     tracing::error!(
         lacking = set_back.lacking,
         last_commit = rfc3339(set_back.last_commit_at_ms),
+        orders_lost = set_back.orders_lost,
         "the ledger went back to an older state; every show is closed until somebody reopens it"
     );
 }

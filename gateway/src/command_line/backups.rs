@@ -53,7 +53,7 @@ pub(super) async fn restore(
         return Ok(serde_json::to_string(&head)?);
     }
     Ok(format!(
-        "{}: {}\nWhat was ordered after {} is not in it, and its tickets are not known at the door. All shows are closed: start the gateway, compare your payment provider with the orders, and run `gateway reopen SHOW`.",
+        "{}: {}\nWhat was ordered after {} is not in it, and its tickets are not known at the door. If keys were rotated since, run `gateway keys rotate` again. All shows are closed: start the gateway with the payment provider that it had, and run `gateway reopen SHOW`.",
         config.data.display(),
         contents(&head),
         head.made_at

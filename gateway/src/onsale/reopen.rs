@@ -2,12 +2,16 @@
 //! back to an older state.
 
 use anyhow::{Context, bail};
+use fairgate_model::counted::counted;
+use fairgate_model::shows::closure::lost_orders;
 use serde::Deserialize;
 
 /// The answer to a call that reopens shows.
 #[derive(Deserialize)]
 struct Reopened {
     was_closed: bool,
+    orders_restored: u64,
+    orders_lost: Option<u64>,
 }
 
 /// The member of a refusal that the command shows.
@@ -17,7 +21,7 @@ struct Refusal {
 }
 
 /// Asks the gateway at `target` to reopen the shows that match `show`. Returns a line that says
-/// what was done.
+/// what was done, which orders came back, and how many did not.
 ///
 /// # Errors
 /// Fails if the gateway refuses or gives no answer. The error says what it found.
@@ -41,11 +45,14 @@ pub async fn reopen(show: &str, target: &str, key: &str) -> anyhow::Result<Strin
         let told = serde_json::from_str::<Refusal>(&body).map_or(body, |refusal| refusal.detail);
         bail!("{show} was not reopened ({}): {told}", status.as_u16());
     }
-    let Reopened { was_closed } =
+    let reopened: Reopened =
         serde_json::from_str(&body).context("the gateway's answer cannot be read")?;
-    Ok(if was_closed {
-        format!("{show} sells again")
-    } else {
-        format!("{show} was not closed; nothing was changed")
-    })
+    if !reopened.was_closed {
+        return Ok(format!("{show} was not closed; nothing was changed"));
+    }
+    let restored = counted(reopened.orders_restored, "order", "orders");
+    let lost = lost_orders(reopened.orders_lost);
+    Ok(format!(
+        "{show} sells again. {restored} came back from the payment provider. {lost}"
+    ))
 }

@@ -243,11 +243,20 @@ async fn a_backup_under_sales_is_restored_elsewhere_and_every_paid_order_is_ther
         beside(backup).await;
     })
     .await;
-    let restored = selling(&stripe, &[], async |data| {
+    let restore = async |data: &Path| {
         fs::copy(server.data().join("secret"), data.join("secret")).expect("copied");
         done(gateway().arg("restore").arg(&file).arg("--data").arg(data));
-    })
-    .await;
+    };
+    // Without the provider, nobody can tell what was paid since.
+    let other = Server::prepared(&[], restore).await;
+    let mut reopen = gateway();
+    reopen.args(["reopen", "*", "--target", &other.url]);
+    let output = reopen.env("FAIRGATE_PROMOTER_KEY", PROMOTER_KEY).output();
+    let told = output.expect("the command starts").stderr;
+    let told = String::from_utf8_lossy(&told);
+    assert!(told.contains("FAIRGATE_PAYMENTS=stripe"), "{told}");
+    drop(other);
+    let restored = selling(&stripe, &[], restore).await;
     check("backup", &stripe, &restored, &bought).await;
 }
 

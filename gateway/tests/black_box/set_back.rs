@@ -20,9 +20,13 @@ const ROUNDS: usize = 6;
 
 /// Puts a show on sale in a room without a line.
 async fn on_sale(server: &Server) {
+    on_sale_as(server, json!({})).await;
+}
+
+async fn on_sale_as(server: &Server, show: Value) {
     let promoter = Promoter::of(server);
     let room = json!({"title": "Night one", "method": "open", "draw_at": in_seconds(-30)});
-    promoter.on_sale("6x10", json!({}), room).await;
+    promoter.on_sale("6x10", show, room).await;
     promoter.selling("sale").await;
 }
 
@@ -88,6 +92,8 @@ async fn an_older_copy_of_the_ledger_sells_nothing_until_somebody_reopens_its_sh
 
     let told = warning(&server).await.expect("operators are told");
     assert!(told.contains("its last commit is of 20"), "{told}");
+    let one_lost = "At least 1 order that no payment provider knows";
+    assert!(told.contains(one_lost), "{told}");
     assert!(server.read_log().contains("every show is closed"));
     let held = server
         .try_hold(&ana, "night", &json!({"seats": ["A-2"]}))
@@ -112,7 +118,15 @@ async fn an_older_copy_of_the_ledger_sells_nothing_until_somebody_reopens_its_sh
     let other = said(&reopen(&server, "matinee"));
     assert!(other.contains("404"), "{other}");
     let reopened = reopen(&server, "night");
-    assert!(reopened.status.success(), "{}", said(&reopened));
+    let told = said(&reopened);
+    assert!(
+        reopened.status.success() && told.contains(one_lost),
+        "{told}"
+    );
+    assert!(
+        told.contains("night sells again. 0 orders came back"),
+        "{told}"
+    );
     server
         .try_hold(&ana, "night", &json!({"seats": ["A-3"]}))
         .await
@@ -137,7 +151,8 @@ async fn a_closed_show_takes_no_seat_in_any_way_and_gives_back_what_was_paid_bef
     let counter = server.data().join("counter");
     set_ahead(&counter, 1_000);
     server.restart().await;
-    assert!(warning(&server).await.is_some());
+    let told = warning(&server).await.expect("operators are told");
+    assert!(told.contains("It is not known whether"), "{told}");
     for asked in [json!({"seats": ["A-2"]}), json!({"best": {"quantity": 2}})] {
         let refused = server.try_hold(&ana, "night", &asked).await;
         let refused = refused.problem(503, "sale_closed_after_restore");
@@ -178,6 +193,34 @@ async fn put_back(server: &Server, meanwhile: impl AsyncFnOnce()) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn free_orders_that_are_lost_are_counted_until_the_shows_are_reopened() {
+    let server = Server::with(&[("FAIRGATE_PAYMENTS", "none")]).await;
+    on_sale_as(&server, json!({"prices": {"cat1": 0, "cat2": 0}})).await;
+    let ana = Visitor::admitted(&server, "sale").await;
+    let take = async |seat: &str| {
+        let asked = json!({ "seats": [seat] });
+        let held = server.try_hold(&ana, "night", &asked).await.is(201);
+        let ordered = server.checkout(&ana, &held).await;
+        server.order_in(&ordered, "ticketed").await;
+    };
+    take("A-1").await;
+    put_back(&server, async || {
+        take("A-2").await;
+        take("A-4").await;
+    })
+    .await;
+    let lost = "At least 2 orders that no payment provider knows";
+    let told = warning(&server).await.expect("operators are told");
+    assert!(told.contains(lost), "{told}");
+    let told = said(&reopen(&server, "*"));
+    assert!(
+        told.contains("* sells again.") && told.contains(lost),
+        "{told}"
+    );
+    assert_eq!(warning(&server).await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn orders_that_were_paid_by_card_come_back_whole_from_the_provider() {
     let exchange = json!({"until_h": 0, "cheaper": "refund_rule", "fee": 200});
     let show = json!({"title": "Night one", "exchange": exchange, "seats_per_visitor": 10});
@@ -205,7 +248,8 @@ async fn orders_that_were_paid_by_card_come_back_whole_from_the_provider() {
     .await;
 
     let told = said(&reopen(&server, "night"));
-    assert!(told.contains("sells again"), "{told}");
+    assert!(told.contains("sells again. 2 orders came back"), "{told}");
+    assert!(told.contains("no order is lost"), "{told}");
     for order in lost.iter().chain([&new]) {
         let back = server.order_in(order, "ticketed").await;
         let ticket = text(&back["tickets"][0], "ticket");
@@ -226,6 +270,36 @@ async fn orders_that_were_paid_by_card_come_back_whole_from_the_provider() {
     server.try_hold(&ana, "night", &free).await.is(201);
     let listed = Promoter::of(&server).get("attention").await.is(200);
     assert_eq!(listed, json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_older_ledger_whose_counter_is_missing_sells_nothing_until_it_is_reopened() {
+    let server = Server::start().await;
+    on_sale(&server).await;
+    let ana = Visitor::admitted(&server, "sale").await;
+    stop(&server).await;
+    let ledger = server.data().join("ledger.db");
+    let copy = std::fs::read(&ledger).expect("a copy");
+    server.restart().await;
+    buy(&server, &ana, &["A-1"]).await;
+    let last = Visitor::joined(&server, "sale").await.number;
+    stop(&server).await;
+    std::fs::write(&ledger, copy).expect("put back");
+    std::fs::remove_file(server.data().join("counter")).expect("removed");
+    server.restart().await;
+    let warnings = server.ready_as_operator().await.is(200)["warnings"].to_string();
+    assert!(warnings.contains("may have gone back"), "{warnings}");
+    let asked = json!({"seats": ["A-1"]});
+    let held = server.try_hold(&ana, "night", &asked).await;
+    held.problem(503, "sale_closed_after_restore");
+    let next = Visitor::joined(&server, "sale").await.number;
+    assert!(next > last, "{next} may have been given before");
+    let told = said(&reopen(&server, "*"));
+    assert!(told.contains("sell"), "{told}");
+    stop(&server).await;
+    server.restart().await;
+    assert_eq!(warning(&server).await, None, "the counter is there again");
+    server.try_hold(&ana, "night", &asked).await.is(201);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,6 +8,7 @@ mod start_check;
 mod tx;
 
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -41,6 +42,7 @@ pub struct PostgresDatabase {
     pool: Pool,
     write_check: Arc<LastWriteCheck>,
     counter_file: Arc<OnceLock<CounterFile>>,
+    uncounted_orders: Arc<AtomicU64>,
     fence: Arc<WriteFence>,
 }
 
@@ -56,6 +58,7 @@ impl PostgresDatabase {
             pool: connect::pool_for_url(url)?,
             write_check: Arc::default(),
             counter_file: Arc::default(),
+            uncounted_orders: Arc::default(),
             fence: Arc::default(),
         })
     }
@@ -63,6 +66,12 @@ impl PostgresDatabase {
     /// Returns the place of the file outside the ledger that remembers how far it got.
     pub(crate) fn counter_file(&self) -> &OnceLock<CounterFile> {
         &self.counter_file
+    }
+
+    /// Returns how many committed orders without a provider the ledger's counter does not have yet.
+    /// Whoever raises the counter takes them.
+    pub(crate) fn uncounted_orders(&self) -> &AtomicU64 {
+        &self.uncounted_orders
     }
 
     /// Returns the cached result of the check whether the database takes writes.
@@ -104,8 +113,11 @@ impl PostgresDatabase {
         R: Future<Output = Result<T, E>> + Send + 'static,
     {
         let (pool, fence) = (self.pool.clone(), Arc::clone(&self.fence));
+        let uncounted = Arc::clone(&self.uncounted_orders);
         let to_the_end =
-            tokio::spawn(async move { run_with_retries(&pool, &fence, &transaction).await });
+            tokio::spawn(
+                async move { run_with_retries(&pool, &fence, &uncounted, &transaction).await },
+            );
         match tokio::time::timeout(ANSWER_WITHIN, to_the_end).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(ended)) => Err(LedgerError::Unknown(ended.to_string()).into()),
@@ -245,10 +257,12 @@ enum TransactionOutcome<T, E> {
 }
 
 /// Runs a transaction until it is committed, fails with an error of its own, or was tried
-/// [`TRIES_MAX`] times.
+/// [`TRIES_MAX`] times. Adds the orders without a provider that it counted to `uncounted` once it
+/// is committed.
 async fn run_with_retries<T, E, F, R>(
     pool: &Pool,
     fence: &WriteFence,
+    uncounted: &AtomicU64,
     transaction: &F,
 ) -> Result<T, E>
 where
@@ -260,8 +274,13 @@ where
     loop {
         tries += 1;
         let pooled = take_connection(pool).await?;
-        let (error, may_run_again) = match try_once(&pooled, fence, transaction).await {
-            TransactionOutcome::Committed(value) => return Ok(value),
+        let outcome = try_once(&pooled, fence, transaction).await;
+        let orders = pooled.orders_without_provider();
+        let (error, may_run_again) = match outcome {
+            TransactionOutcome::Committed(value) => {
+                uncounted.fetch_add(orders, Ordering::AcqRel);
+                return Ok(value);
+            }
             TransactionOutcome::Undone(error, may_run_again) => {
                 if pooled.connection()?.batch_execute("ROLLBACK").await.is_ok() {
                     pooled.mark_clean();
@@ -276,7 +295,10 @@ where
                 let fate = commit_status::commit_status(pool, &identity).await;
                 tracing::warn!(error = %commit_error, xid = identity.xid, ?fate, "the answer to a ledger commit was lost");
                 match fate {
-                    CommitStatus::Committed => return Ok(value),
+                    CommitStatus::Committed => {
+                        uncounted.fetch_add(orders, Ordering::AcqRel);
+                        return Ok(value);
+                    }
                     CommitStatus::Aborted => (
                         LedgerError::Unavailable(commit_error.to_string()).into(),
                         true,

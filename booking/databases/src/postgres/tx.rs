@@ -2,7 +2,7 @@
 //! connection.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use deadpool_postgres::Object;
 use tokio_postgres::types::ToSql;
@@ -30,6 +30,8 @@ pub(super) struct PooledConnection {
     may_run_again: AtomicBool,
     /// No transaction is open on the connection, so it may go back to the pool.
     clean: AtomicBool,
+    /// How many orders without a provider the transaction has counted.
+    orders_without_provider: AtomicU64,
 }
 
 impl PooledConnection {
@@ -39,6 +41,7 @@ impl PooledConnection {
             failed: AtomicBool::new(false),
             may_run_again: AtomicBool::new(false),
             clean: AtomicBool::new(false),
+            orders_without_provider: AtomicU64::new(0),
         })
     }
 
@@ -60,6 +63,11 @@ impl PooledConnection {
 
     pub(super) fn may_run_again(&self) -> bool {
         self.may_run_again.load(Ordering::Acquire)
+    }
+
+    /// Returns how many orders without a provider the transaction has counted.
+    pub(super) fn orders_without_provider(&self) -> u64 {
+        self.orders_without_provider.load(Ordering::Acquire)
     }
 
     /// Notes that no transaction is open on the connection.
@@ -90,6 +98,12 @@ impl Drop for PooledConnection {
 }
 
 impl PostgresTransaction {
+    /// Counts an order without a provider, for the case that the transaction is committed.
+    pub(crate) fn count_order_without_provider(&self) {
+        let counted = &self.pooled.orders_without_provider;
+        counted.fetch_add(1, Ordering::AcqRel);
+    }
+
     /// Notes what an error means for the transaction, and returns the error as a [`LedgerError`].
     pub(crate) fn note_failure(&self, error: tokio_postgres::Error) -> LedgerError {
         self.pooled.note_failure(error)

@@ -17,6 +17,8 @@ struct CachingConnection {
     connection: Connection,
     /// The translated statements, by their original text.
     translated: HashMap<String, Arc<str>>,
+    /// How many orders without a provider the open transaction has counted so far.
+    orders_without_provider: u64,
 }
 
 impl CachingConnection {
@@ -56,6 +58,7 @@ impl SqliteConnection {
         Arc::new(Self(Mutex::new(CachingConnection {
             connection,
             translated: HashMap::new(),
+            orders_without_provider: 0,
         })))
     }
 
@@ -67,6 +70,16 @@ impl SqliteConnection {
     /// Returns whether a transaction is open.
     pub(crate) fn has_transaction(&self) -> bool {
         !self.with_connection(Connection::is_autocommit)
+    }
+
+    /// Returns how many orders without a provider the open transaction has counted so far.
+    pub(crate) fn orders_without_provider(&self) -> u64 {
+        self.0.lock().orders_without_provider
+    }
+
+    /// Sets how many orders without a provider the open transaction has counted so far.
+    pub(crate) fn set_orders_without_provider(&self, orders: u64) {
+        self.0.lock().orders_without_provider = orders;
     }
 
     /// Returns the connection itself. Returns `None` if another handle still uses it.

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use super::condition::SqliteFileHealth;
 use super::connection::SqliteConnection;
 use crate::LedgerError;
-use crate::counter_file::CounterFile;
+use crate::counter_file::{CountedOutside, CounterFile};
 use crate::own_tables::RAISE_COUNTER;
 
 /// The most transactions in one commit. With more, the first caller would wait too long for the
@@ -79,11 +79,15 @@ where
     F: FnOnce(&Arc<SqliteConnection>) -> Result<T, E>,
 {
     connection.execute("SAVEPOINT one_of_the_group", &[])?;
+    let orders_before = connection.orders_without_provider();
     let result = catch_unwind(AssertUnwindSafe(|| transaction(connection)))
         .unwrap_or_else(|_| Err(LedgerError::Sql("the transaction panicked".to_owned()).into()));
     if !connection.has_transaction() {
         let undone = || LedgerError::Unavailable("the whole group was undone".to_owned());
         return result.and_then(|_| Err(undone().into()));
+    }
+    if result.is_err() {
+        connection.set_orders_without_provider(orders_before);
     }
     let ended = end_savepoint(connection, result.is_err());
     if let Err(error) = ended {
@@ -217,20 +221,21 @@ pub(crate) fn checkpoint_and_close(connection: Arc<SqliteConnection>) -> Result<
 }
 
 /// Raises the ledger's counter by the number of transactions of the group, in their own commit, and
-/// commits. Returns the counter. If the group changed no row, there is nothing to count.
+/// commits. Also counts the orders of the group of which no payment provider knows. Returns what is
+/// counted then. If the group changed no row, there is nothing to count.
 fn commit_counted(
     connection: &SqliteConnection,
     changed_before: u64,
     transactions: u64,
-) -> Result<Option<u64>, LedgerError> {
+) -> Result<Option<CountedOutside>, LedgerError> {
     let changed_rows = connection.with_connection(rusqlite::Connection::total_changes);
     if changed_rows == changed_before || !connection.has_transaction() {
         return commit(connection).map(|()| None);
     }
-    let mut counter = Ok(0);
-    let by = i64::try_from(transactions).unwrap_or(i64::MAX);
-    let raised = connection.query_each(RAISE_COUNTER, &[&by], |row| {
-        counter = row.get::<i64>(0);
+    let mut counted = None;
+    let orders = connection.orders_without_provider();
+    let raised = connection.query_each(RAISE_COUNTER, &[&transactions, &orders], |row| {
+        counted = row.get(0).ok().zip(row.get(1).ok());
         true
     });
     if let Err(error) = raised {
@@ -238,7 +243,10 @@ fn commit_counted(
         return Err(error);
     }
     commit(connection)?;
-    Ok(u64::try_from(counter?).ok())
+    Ok(counted.map(|(counter, orders)| CountedOutside {
+        counter,
+        orders_without_provider: Some(orders),
+    }))
 }
 
 /// Commits the open transaction. If the commit fails, rolls it back.
@@ -261,6 +269,7 @@ fn commit_group(
     let mut callbacks = Vec::new();
     let mut other_command = None;
     let changed_before = connection.with_connection(rusqlite::Connection::total_changes);
+    connection.set_orders_without_provider(0);
     let outcome = match connection.batch("BEGIN IMMEDIATE") {
         Ok(()) => {
             callbacks.push(first(Some(connection)));
@@ -282,8 +291,8 @@ fn commit_group(
             Err(error)
         }
     };
-    if let (Ok(Some(counter)), Some(file)) = (&outcome, surroundings.counter_file.get()) {
-        file.note(*counter);
+    if let (Ok(Some(counted)), Some(file)) = (&outcome, surroundings.counter_file.get()) {
+        file.note(*counted);
     }
     let failure = outcome.err().map(|error| error.to_string());
     if let Some(reason) = &failure {

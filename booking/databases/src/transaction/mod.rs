@@ -159,6 +159,17 @@ impl SqlTransaction {
         }
     }
 
+    /// Counts an order that gets its tickets in this transaction and of which no payment provider
+    /// knows. If the ledger goes back, the counter outside it then tells how many such orders are
+    /// lost. Runs no statement: the count is written with the ledger's counter once this
+    /// transaction is committed. If the transaction is not committed, nothing is counted.
+    pub fn count_order_without_provider(&self) {
+        match &self.0 {
+            TransactionBackend::Sqlite(tx) => tx.count_order_without_provider(),
+            TransactionBackend::Postgres(tx) => tx.count_order_without_provider(),
+        }
+    }
+
     /// Returns the current time of the ledger, in milliseconds since the epoch.
     ///
     /// # Errors

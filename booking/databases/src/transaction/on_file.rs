@@ -49,6 +49,11 @@ impl SqliteTransaction {
         self.run(|connection| connection.batch(sql))
     }
 
+    pub(super) fn count_order_without_provider(&self) {
+        let counted = self.connection.orders_without_provider();
+        self.connection.set_orders_without_provider(counted + 1);
+    }
+
     pub(super) fn has_failed(&self) -> bool {
         self.has_failed.load(Ordering::Relaxed)
     }

@@ -19,7 +19,7 @@ use crate::orders::{Buyer, Order, OrderItem, OrderState};
 use crate::shows::Show;
 
 /// The reason code of an order that was made again from its copy.
-const RESTORED: &str = "restored_from_provider";
+pub const RESTORED: &str = "restored_from_provider";
 
 /// The most keys of a payment's metadata.
 const KEYS_MAX: usize = 50;

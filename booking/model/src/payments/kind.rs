@@ -18,10 +18,23 @@ pub enum ProviderKind {
 }
 
 impl ProviderKind {
+    /// The names of the providers for which [`Self::keeps_orders`] is true, as payments have them.
+    pub const ORDER_KEEPERS: [&'static str; 1] = ["stripe"];
+
     /// Returns whether the provider recognises a card that was used before.
     #[must_use]
     pub const fn names_cards(self) -> bool {
         matches!(self, Self::Stripe)
+    }
+
+    /// Returns whether the provider keeps copies of the orders that were paid there, so that they
+    /// can be restored if the ledger loses them.
+    #[must_use]
+    pub const fn keeps_orders(self) -> bool {
+        match self {
+            Self::None | Self::Sandbox => false,
+            Self::Stripe => true,
+        }
     }
 
     /// Returns the limits on the sum of one payment. Only Stripe limits it. The sandbox takes every

@@ -21,7 +21,7 @@ pub(super) const CASES: &[Case] = cases![
 ];
 
 /// Builds an order as [`order`] does, at a price of 0.
-fn free(key: &str, visitor: Holder, seats: &[u32]) -> Order {
+pub(super) fn free(key: &str, visitor: Holder, seats: &[u32]) -> Order {
     let mut order = order(key, visitor, seats);
     for item in &mut order.items {
         (item.amount, item.category_key) = (0, "p0".to_owned());
@@ -37,7 +37,7 @@ fn free_payment(order: &Order) -> Payment {
     }
 }
 
-async fn claim_free(ledger: &Books, order: &Order) -> Result<Order, SeatClaimRefused> {
+pub(super) async fn claim_free(ledger: &Books, order: &Order) -> Result<Order, SeatClaimRefused> {
     ledger
         .claim(order.clone(), free_payment(order), BASKET_BASIS)
         .await

@@ -1,14 +1,17 @@
 //! Cases of a ledger that went back to an older state.
 
+use fairgate_databases::CountedOutside;
 use fairgate_model::orders::order_copy::CopiedExchange;
 
-use super::exchanging::wanted;
+use super::exchanging::{exchanged, wanted};
+use super::free::{claim_free, free};
 use super::refunding::{capture_of, ticketed, with_free_refunds};
 use super::*;
 use crate::ledger::{LedgerError, RestoreOutcome, RestoredOrder};
 
 pub(super) const CASES: &[Case] = cases![
     a_ledger_behind_the_counter_outside_closes_every_show_once,
+    orders_of_which_no_provider_knows_are_counted_and_told_when_they_are_lost,
     a_closed_show_takes_no_claim_and_what_is_pending_can_be_paid,
     a_reopened_show_sells_until_the_ledger_goes_back_again,
     nothing_is_reopened_in_a_ledger_that_never_went_back,
@@ -17,11 +20,20 @@ pub(super) const CASES: &[Case] = cases![
     a_lost_exchange_is_restored_and_its_capture_swaps_the_seats,
 ];
 
+/// Returns what a place outside tells that knows so many further commits and orders without a
+/// provider.
+async fn ahead(ledger: &Books, commits: u64, orders: u64) -> CountedOutside {
+    let counter = ledger.raise_counter().await.expect("raised");
+    CountedOutside {
+        counter: counter.counter + commits,
+        orders_without_provider: Some(counter.orders_without_provider + orders),
+    }
+}
+
 /// Makes the ledger one that lacks 100 commits.
 async fn set_back(ledger: &Books) {
-    let counter = ledger.raise_counter().await.expect("raised");
-    let noticed = ledger.note_outside_counter(counter + 100).await;
-    noticed.expect("written").expect("it is behind");
+    let noticed = ledger.note_outside_counter(ahead(ledger, 100, 0).await);
+    noticed.await.expect("written").expect("it is behind");
 }
 
 fn is_closed(refused: &Result<Order, SeatClaimRefused>) -> bool {
@@ -34,16 +46,70 @@ fn is_closed(refused: &Result<Order, SeatClaimRefused>) -> bool {
 async fn a_ledger_behind_the_counter_outside_closes_every_show_once(ledger: Books) {
     stocked(&ledger).await;
     assert_eq!(ledger.sale_closure().await.expect("readable"), None);
-    let counter = ledger.raise_counter().await.expect("raised");
-    let noticed = ledger.note_outside_counter(counter).await;
+    let outside = ahead(&ledger, 0, 0).await;
+    let noticed = ledger.note_outside_counter(outside).await;
     assert_eq!(noticed.expect("readable"), None, "it is not behind");
     set_back(&ledger).await;
     let closure = ledger.sale_closure().await.expect("readable");
     let closure = closure.expect("it went back");
     assert!(closure.lacking > 0 && closure.lacking <= 100, "{closure:?}");
     assert!(closure.is_closed(&show()) && closure.noticed_at_ms > 0);
-    let again = ledger.note_outside_counter(counter + 50).await;
+    let again = ledger.note_outside_counter(CountedOutside {
+        counter: outside.counter + 50,
+        ..outside
+    });
+    let again = again.await;
     assert_eq!(again.expect("readable"), None);
+}
+
+/// Makes an order whose money is at a real provider, until its tickets are issued.
+async fn paid_by_card(ledger: &Books, key: &str, seats: &[u32]) {
+    let order = order(key, BEN, seats);
+    let paid = Payment {
+        provider: "stripe".to_owned(),
+        ..payment(&order)
+    };
+    let made = ledger.claim(order, paid, BASKET_BASIS).await;
+    let order = made.expect("the cells are free");
+    let event = provider_event(&order, ProviderEventKind::Authorised);
+    settled_by(ledger, "stripe", event, NOW_MS + 1).await;
+    let capture = capture_of(ledger, &order).await;
+    ledger.captured(capture, NOW_MS + 2).await.expect("written");
+}
+
+async fn orders_of_which_no_provider_knows_are_counted_and_told_when_they_are_lost(ledger: Books) {
+    with_free_refunds(&ledger).await;
+    let counted = async || {
+        let counter = ledger.raise_counter().await.expect("raised");
+        counter.orders_without_provider
+    };
+    let before = counted().await;
+    let sandbox = ticketed(&ledger, "sandbox", ANA, &[0]).await;
+    assert_eq!(counted().await, before + 1);
+    paid_by_card(&ledger, "card", &[1]).await;
+    claimed(&ledger, "pending", BEN, &[2]).await;
+    assert_eq!(
+        counted().await,
+        before + 1,
+        "a provider knows the one order"
+    );
+    let free = free("free", ANA, &[3]);
+    claim_free(&ledger, &free)
+        .await
+        .expect("the cells are free");
+    claim_free(&ledger, &free).await.expect("a retry");
+    assert_eq!(counted().await, before + 2);
+    let old = record(&ledger, &sandbox).await.order;
+    exchanged(&ledger, &old, "x", &[(4, 0..2, 1_000)]).await;
+    assert_eq!(counted().await, before + 3, "nothing was paid for it");
+
+    let outside = ahead(&ledger, 10, 4).await;
+    let noticed = ledger.note_outside_counter(outside).await;
+    let noticed = noticed.expect("written").expect("it is behind");
+    assert_eq!(noticed.orders_lost, Some(4));
+    let closure = ledger.sale_closure().await.expect("readable");
+    assert_eq!(closure.expect("it went back").orders_lost, Some(4));
+    assert_eq!(counted().await, before + 7, "the number goes on");
 }
 
 async fn a_closed_show_takes_no_claim_and_what_is_pending_can_be_paid(ledger: Books) {
@@ -141,6 +207,15 @@ async fn a_lost_order_is_restored_once_and_only_while_its_show_is_closed(ledger:
     let record = record(&ledger, &order).await;
     assert_eq!(record.order.state, OrderState::Ticketed);
     assert_eq!(record.tickets.len(), 2);
+    let restored = async |pattern: &str, since_ms| {
+        let counted = ledger.restored_orders(pattern.to_owned(), since_ms);
+        counted.await.expect("readable")
+    };
+    for pattern in ["night-1", "night*", "*"] {
+        assert_eq!(restored(pattern, NOW_MS).await, 1, "{pattern}");
+        assert_eq!(restored(pattern, NOW_MS + 9).await, 0, "{pattern}");
+    }
+    assert_eq!(restored("night_1", 0).await, 0);
 }
 
 async fn an_order_whose_seats_prices_or_plan_do_not_fit_is_not_restored(ledger: Books) {

@@ -15,6 +15,7 @@ use fairgate_databases::{
 use fairgate_model::holds::Hold;
 use fairgate_model::ids::{HoldId, OrderId, ShowId};
 use fairgate_model::orders::{Order, OrderItem, OrderState};
+use fairgate_model::payments::kind::ProviderKind;
 use fairgate_pass::Holder;
 
 use super::lock;
@@ -278,11 +279,20 @@ pub(super) async fn seat_rows(
     rows.iter().map(read).collect()
 }
 
-/// Records that the order's visitor has finished buying, for [`finished`].
+/// Records that the order's visitor has finished buying, for [`finished`]. Also counts the order if
+/// no payment provider knows of it.
 pub(super) async fn record_finished(tx: &SqlTransaction, order: &Order) -> Result<()> {
-    let sql = "INSERT INTO finished (show, visitor) VALUES ($1, $2)";
-    let visitor = order.visitor.0;
-    tx.execute(sql, &[&order.show.as_str(), &visitor]).await?;
+    let sql = "INSERT INTO finished (show, visitor) VALUES ($1, $2) \
+         RETURNING (SELECT provider FROM payments WHERE order_id = $3)";
+    let (show, visitor) = (order.show.as_str(), order.visitor.0);
+    let row = tx
+        .query_one(sql, &[&show, &visitor, &order.id.as_str()])
+        .await?;
+    let provider: Option<&str> = row.get(0)?;
+    let kind = provider.and_then(|name| name.parse::<ProviderKind>().ok());
+    if order.total == 0 || !kind.is_some_and(ProviderKind::keeps_orders) {
+        tx.count_order_without_provider();
+    }
     Ok(())
 }
 

@@ -88,6 +88,18 @@ impl Ledger {
             .await
     }
 
+    /// Returns whether any payment was made at this provider.
+    pub async fn has_payments_at(&self, provider: &'static str) -> Result<bool> {
+        self.installation
+            .read((), move |tx, ()| {
+                Box::pin(async move {
+                    let sql = "SELECT 1 FROM payments WHERE provider = $1 LIMIT 1";
+                    Ok(tx.first(sql, &[&provider]).await?.is_some())
+                })
+            })
+            .await
+    }
+
     /// Returns the last event that was read from the provider's own list.
     pub async fn event_cursor(&self, provider: &'static str) -> Result<Option<String>> {
         self.installation

@@ -1,7 +1,10 @@
 //! The sale after the ledger went back to an older state: which shows are closed, and which were
 //! reopened.
 
-use fairgate_databases::{CounterFile, LedgerError, LedgerSetBack, SqlRow, SqlTransaction};
+use fairgate_databases::{
+    CountedOutside, CounterFile, LedgerCounter, LedgerError, LedgerSetBack, SqlRow, SqlTransaction,
+};
+use fairgate_model::orders::order_copy::RESTORED;
 use fairgate_model::shows::closure::SaleClosure;
 
 use super::Ledger;
@@ -40,6 +43,25 @@ impl Ledger {
             .await
     }
 
+    /// Returns how many orders of the shows that match a pattern were restored from the payment
+    /// provider's copies since this time.
+    pub async fn restored_orders(&self, pattern: String, since_ms: i64) -> Result<u64> {
+        self.installation
+            .read_snapshot(pattern, move |tx, pattern| {
+                Box::pin(async move {
+                    // The first step has the time at which the order was made before it was lost.
+                    let sql = r"SELECT COUNT(*) FROM order_history h
+                         JOIN order_history n ON n.order_id = h.order_id AND n.step = 2
+                         JOIN orders o ON o.order_id = h.order_id
+                         WHERE h.step = 1 AND h.reason = $1 AND n.at >= $2 AND o.show LIKE
+                         replace(replace($3, '_', '\_'), '*', '%') ESCAPE '\'";
+                    let row = tx.query_one(sql, &[&RESTORED, &since_ms, pattern]).await?;
+                    count(&row, 0)
+                })
+            })
+            .await
+    }
+
     /// Returns the file outside the ledger that remembers how far it got, if there is one.
     #[must_use]
     pub fn counter_file(&self) -> Option<&CounterFile> {
@@ -47,14 +69,17 @@ impl Ledger {
     }
 
     /// Compares the ledger with a counter that was read outside it before this call. If the ledger
-    /// is behind, stores that and returns it.
-    pub async fn note_outside_counter(&self, outside: u64) -> Result<Option<LedgerSetBack>> {
+    /// is behind, or only now learns how many orders it lost, stores that and returns it.
+    pub async fn note_outside_counter(
+        &self,
+        outside: CountedOutside,
+    ) -> Result<Option<LedgerSetBack>> {
         self.installation.note_outside_counter(outside).await
     }
 
     /// Raises the counter of a ledger that several processes share, and returns it once that is
     /// durable.
-    pub async fn raise_counter(&self) -> Result<u64> {
+    pub async fn raise_counter(&self) -> Result<LedgerCounter> {
         self.installation.raise_counter().await
     }
 
@@ -67,8 +92,8 @@ impl Ledger {
 }
 
 async fn sale_closure(tx: &SqlTransaction) -> Result<Option<SaleClosure>> {
-    let sql = "SELECT counter, noticed_at, lacking, last_commit_at, is_restored FROM ledger_set_backs \
-         ORDER BY counter DESC LIMIT 1";
+    let sql = "SELECT counter, noticed_at, lacking, last_commit_at, is_restored, orders_lost \
+         FROM ledger_set_backs ORDER BY counter DESC LIMIT 1";
     let Some(newest) = tx.first(sql, &[]).await? else {
         return Ok(None);
     };
@@ -79,6 +104,7 @@ async fn sale_closure(tx: &SqlTransaction) -> Result<Option<SaleClosure>> {
         lacking: count(&newest, 2)?,
         last_commit_at_ms: newest.get(3)?,
         is_restored: newest.get(4)?,
+        orders_lost: newest.get(5)?,
         reopened: reopened
             .iter()
             .map(|row| row.get(0))

@@ -1,13 +1,17 @@
 //! How far the ledger got, as Redis remembers it. A ledger that has a smaller counter is an older
 //! copy of itself.
 
-use fairgate_redis::{Redis, RedisCallError, RedisCommand};
+use fairgate_databases::{CountedOutside, LedgerCounter};
+use fairgate_redis::{Redis, RedisCallError, RedisCommand, RedisReply};
 
 use super::keys;
 
 /// The member of the sorted set that has the counter as its score. Redis raises a score and never
 /// lowers it, if it is told so, in one step.
-const MEMBER: &str = "ledger";
+const COUNTER: &str = "ledger";
+
+/// The member that has the number of orders of which no payment provider knows.
+const ORDERS: &str = "orders_without_provider";
 
 /// A handle on the counter in Redis, which is cheap to clone.
 #[derive(Clone)]
@@ -22,30 +26,44 @@ impl RedisLedgerCounter {
         Self { redis }
     }
 
-    /// Returns the counter. Returns `None` if Redis has none, because it is new or was emptied.
+    /// Returns how far the ledger got. Returns `None` if Redis does not know it, because it is new
+    /// or was emptied.
     ///
     /// # Errors
-    /// Fails if Redis does not answer, or answers something else than a counter.
-    pub async fn read(&self) -> Result<Option<u64>, RedisCallError> {
-        let score = RedisCommand::new("ZSCORE").arg(keys::COUNTER).arg(MEMBER);
-        let score = self.redis.ask(&score).await?;
-        let Some(score) = score.present() else {
-            return Ok(None);
-        };
-        let text = score.as_text()?;
-        // Redis writes large scores with an exponent.
-        let counter = text.parse::<f64>().ok().filter(|score| *score >= 0.0);
-        let wrong = || RedisCallError::Wrong(format!("{} is {text}", keys::COUNTER));
-        counter.map(|score| Some(score as u64)).ok_or_else(wrong)
+    /// Fails if Redis does not answer, or answers something else than numbers.
+    pub async fn read(&self) -> Result<Option<CountedOutside>, RedisCallError> {
+        let all = RedisCommand::new("ZRANGE").arg(keys::COUNTER);
+        let all = all.arg("0").arg("-1").arg("WITHSCORES");
+        let (mut counter, mut orders_without_provider) = (None, None);
+        for (member, score) in self.redis.ask(&all).await?.pairs()? {
+            match member.as_text()? {
+                COUNTER => counter = Some(number(score)?),
+                ORDERS => orders_without_provider = Some(number(score)?),
+                _ => {}
+            }
+        }
+        Ok(counter.map(|counter| CountedOutside {
+            counter,
+            orders_without_provider,
+        }))
     }
 
-    /// Raises the counter. A larger counter stays.
+    /// Raises the numbers. A larger one stays.
     ///
     /// # Errors
     /// Fails if Redis does not answer.
-    pub async fn raise(&self, counter: u64) -> Result<(), RedisCallError> {
+    pub async fn raise(&self, counted: LedgerCounter) -> Result<(), RedisCallError> {
         let add = RedisCommand::new("ZADD").arg(keys::COUNTER).arg("GT");
-        let add = add.arg(counter.to_string()).arg(MEMBER);
-        self.redis.ask(&add).await.map(drop)
+        let add = add.arg(counted.counter.to_string()).arg(COUNTER);
+        let orders = counted.orders_without_provider.to_string();
+        self.redis.ask(&add.arg(orders).arg(ORDERS)).await.map(drop)
     }
+}
+
+/// Reads a score. Redis writes large ones with an exponent.
+fn number(score: &RedisReply) -> Result<u64, RedisCallError> {
+    let text = score.as_text()?;
+    let number = text.parse::<f64>().ok().filter(|score| *score >= 0.0);
+    let wrong = || RedisCallError::Wrong(format!("{} has {text}", keys::COUNTER));
+    number.map(|score| score as u64).ok_or_else(wrong)
 }

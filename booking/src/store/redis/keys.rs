@@ -14,7 +14,7 @@
 //! | `{show:ID}:LIFE:waitlist` | set: cells that are kept for the waitlist |
 //! | `{show:ID}:LIFE:feed` | stream: about the last 8,192 changes; expires a day after the last |
 //! | `fairgate:ledger` | the id of the ledger that this Redis belongs to |
-//! | `fairgate:counter` | sorted set: how far that ledger got, as the score of `ledger` |
+//! | `fairgate:counter` | sorted set: how far that ledger got, and its `orders_without_provider` |
 //!
 //! Each script gets the show's meta key and derives the show's other keys from it. The hash tag
 //! puts all keys of a show on one slot.

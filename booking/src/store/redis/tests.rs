@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use fairgate_databases::LedgerCounter;
 use fairgate_model::grid::{CellGrid, CellState};
 use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose, HoldStage};
 use fairgate_model::ids::HoldId;
@@ -613,4 +614,30 @@ async fn a_glance_at_a_show_does_not_count_as_use() {
     assert_eq!(glance.cells.states[0], CellState::Held);
     assert!(there.in_use().await.is_empty());
     assert_eq!(here.in_use().await, [show()]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_ledgers_counter_only_grows_and_one_of_an_older_version_lacks_the_orders() {
+    if servers::must_skip("the ledger's counter in Redis") {
+        return;
+    }
+    let server = servers::RedisServers::single().await.expect("it starts");
+    let counter = RedisLedgerCounter::new(Redis::connect(&server.url()).expect("a URL"));
+    let read = async || {
+        let counted = counter.read().await.expect("it answers");
+        counted.map(|counted| (counted.counter, counted.orders_without_provider))
+    };
+    assert_eq!(read().await, None);
+    let older = server.command(0, &["ZADD", "fairgate:counter", "GT", "5", "ledger"]);
+    older.await.expect("added");
+    assert_eq!(read().await, Some((5, None)));
+    for (commits, orders) in [(7, 2), (6, 3), (6, 1)] {
+        let counted = LedgerCounter {
+            counter: commits,
+            orders_without_provider: orders,
+            raised_at_ms: 0,
+        };
+        counter.raise(counted).await.expect("raised");
+    }
+    assert_eq!(read().await, Some((7, Some(3))));
 }

@@ -17,6 +17,9 @@ use crate::ledger::{LedgerError, LedgerFreezeOutcome, LineFreeze, RoomLife};
 /// A room that has been over for this long (ms) gives no number any more.
 const REOPENED_WITHIN_MS: i64 = 24 * 3_600_000;
 
+/// What counts as lacking if nobody can tell how many transactions a ledger file lacks.
+const LACKING_UNKNOWN: i64 = 10_000;
+
 /// The most numbers that a process without Redis gives between two raises of a server's counter.
 const NUMBERS_A_RAISE: u64 = 20_000;
 
@@ -76,9 +79,10 @@ impl RoomLedger {
 
 async fn void_lost(tx: &SqlTransaction, set_back: LedgerSetBack) -> Result<u64> {
     // A restored ledger may also have been found behind a counter outside it, so all count.
-    let sql = "SELECT COALESCE(SUM(lacking), 0)::bigint FROM ledger_set_backs \
+    let sql = "SELECT COALESCE(SUM(CASE WHEN lacking = 0 THEN $1 ELSE lacking END), 0)::bigint \
+         FROM ledger_set_backs \
          WHERE counter > (SELECT counter FROM gw_set_back)";
-    let lacking: u64 = tx.query_one(sql, &[]).await?.get(0)?;
+    let lacking: u64 = tx.query_one(sql, &[&LACKING_UNKNOWN]).await?.get(0)?;
     let sql = "UPDATE gw_set_back SET counter = $1 WHERE counter < $1";
     if tx.execute(sql, &[&set_back.counter]).await? == 0 {
         return Ok(0);

@@ -75,8 +75,9 @@ async fn lost_numbers_are_void_once_in_every_room_that_may_still_give_some() {
     for (id, closes_at) in [("open", None), ("over", Some(1_000))] {
         contract::make_room(&ledger, id, closes_at).await;
     }
-    let counter = file.counter().await.expect("it answers").counter;
-    let noticed = file.note_outside_counter(counter + 50).await;
+    let mut outside = file.counter().await.expect("it answers").to_outside();
+    outside.counter += 50;
+    let noticed = file.note_outside_counter(outside).await;
     let lacking = noticed
         .expect("it is written")
         .expect("it is behind")

@@ -168,9 +168,10 @@ async fn advance_payment(
 }
 
 /// Marks the capture of an order as done. Another worker may have confirmed the order a moment
-/// after `now_ms` was read, so the capture is not dated before it became due.
+/// after `now_ms` was read, so the capture is not dated before that.
 async fn mark_capture_done(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<()> {
-    let sql = "UPDATE effects SET done_at = GREATEST($2, due_set_at) \
+    let sql = "UPDATE effects SET done_at = GREATEST($2::bigint, COALESCE((SELECT MAX(h.at) \
+             FROM order_history h WHERE h.order_id = $1 AND h.state = 'confirmed'), 0)) \
          WHERE order_id = $1 AND kind = 'capture' AND done_at IS NULL";
     tx.execute(sql, &[&order.as_str(), &now_ms]).await?;
     Ok(())

@@ -180,6 +180,11 @@ pub(super) async fn any_valid(tx: &SqlTransaction, order: &OrderId) -> Result<bo
     Ok(tx.first(sql, &[&order.as_str()]).await?.is_some())
 }
 
+/// The time at which tickets of an order are issued, from the parameter `$3`: it is not before the
+/// newest step of the order, because another worker may have read a later time.
+const ISSUED_AT: &str = "GREATEST($3::bigint, COALESCE((SELECT MAX(h.at) FROM order_history h \
+     WHERE h.order_id = $1), 0))";
+
 /// Issues the tickets of an order. A repeated call changes nothing.
 pub(super) async fn issue(tx: &SqlTransaction, order: &Order, now_ms: i64) -> Result<()> {
     let (mut ids, mut labels, mut legs) = (Vec::new(), Vec::new(), Vec::new());
@@ -192,10 +197,12 @@ pub(super) async fn issue(tx: &SqlTransaction, order: &Order, now_ms: i64) -> Re
     if tx.is_postgres() {
         return put_tickets_fused(tx, (order, show), now_ms, (ids, labels, legs)).await;
     }
-    let sql = "INSERT INTO tickets (ticket, order_id, show, label, legs, issued_at) \
-         VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (ticket) DO NOTHING";
+    let sql = format!(
+        "INSERT INTO tickets (ticket, order_id, show, label, legs, issued_at) \
+         VALUES ($4, $1, $2, $5, $6, {ISSUED_AT}) ON CONFLICT (ticket) DO NOTHING"
+    );
     for ((id, label), legs) in ids.iter().zip(labels).zip(&legs) {
-        tx.execute(sql, &[id, &order, &show, &label, legs, &now_ms])
+        tx.execute(&sql, &[&order, &show, &now_ms, id, &label, legs])
             .await?;
     }
     Ok(())
@@ -209,11 +216,14 @@ async fn put_tickets_fused(
     now_ms: i64,
     (ids, labels, legs): (Vec<String>, Vec<&str>, Vec<String>),
 ) -> Result<()> {
-    let sql = "INSERT INTO tickets (ticket, order_id, show, label, legs, issued_at) \
-         SELECT ticket, $1, $2, label, legs, $3 FROM unnest($4::text[], $5::text[], $6::text[]) \
+    let sql = format!(
+        "INSERT INTO tickets (ticket, order_id, show, label, legs, issued_at) \
+         SELECT ticket, $1, $2, label, legs, {ISSUED_AT} \
+         FROM unnest($4::text[], $5::text[], $6::text[]) \
          WITH ORDINALITY AS t (ticket, label, legs, nth) ORDER BY nth \
-         ON CONFLICT (ticket) DO NOTHING";
-    tx.execute(sql, &[&order, &show, &now_ms, &ids, &labels, &legs])
+         ON CONFLICT (ticket) DO NOTHING"
+    );
+    tx.execute(&sql, &[&order, &show, &now_ms, &ids, &labels, &legs])
         .await?;
     Ok(())
 }

@@ -75,7 +75,12 @@ fn not_whole(file: &Path, why: &str) -> BackupError {
 /// Returns the ledger's path while it is being restored.
 #[must_use]
 pub fn unfinished(data: &Path) -> PathBuf {
-    data.join(format!("{LEDGER_FILE}.restored"))
+    data.join(unfinished_name())
+}
+
+/// Returns the name with which all files of a restore begin until it has ended.
+fn unfinished_name() -> String {
+    format!("{LEDGER_FILE}.restored")
 }
 
 /// Removes what a restore left that was interrupted.
@@ -97,9 +102,7 @@ fn require_empty(data: &Path) -> Result<(), BackupError> {
     };
     for entry in entries {
         let name = entry.map_err(BackupError::of_file(data))?.file_name();
-        let is_unfinished = name
-            .to_str()
-            .is_some_and(|name| name.starts_with("ledger.db.restored"));
+        let is_unfinished = name.to_string_lossy().starts_with(&unfinished_name());
         if name != SECRET_FILE && name != "lock" && !is_unfinished {
             return Err(BackupError::NotEmpty(data.to_owned()));
         }

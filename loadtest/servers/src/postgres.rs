@@ -20,6 +20,7 @@ const READY_WITHIN: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PostgresOptions {
     careless: bool,
+    counting: bool,
 }
 
 impl PostgresOptions {
@@ -28,6 +29,13 @@ impl PostgresOptions {
     #[must_use]
     pub fn without_fsync(mut self) -> Self {
         self.careless = true;
+        self
+    }
+
+    /// Counts the statements that the server runs. [`PostgresServer::statements`] tells the count.
+    #[must_use]
+    pub fn counting_statements(mut self) -> Self {
+        self.counting = true;
         self
     }
 
@@ -99,6 +107,9 @@ impl PostgresServer {
         if options.careless {
             settings.push("fsync=off".to_owned());
         }
+        if options.counting {
+            settings.push("shared_preload_libraries=pg_stat_statements".to_owned());
+        }
         let mut args: Vec<OsString> = vec!["-D".into(), data.into()];
         for setting in settings {
             args.extend(["-c".into(), setting.into()]);
@@ -119,6 +130,9 @@ impl PostgresServer {
         };
         server.ensure_running().await?;
         server.create("fairgate", "template1").await?;
+        if options.counting {
+            server.query("CREATE EXTENSION pg_stat_statements").await?;
+        }
         Ok(server)
     }
 
@@ -163,6 +177,16 @@ impl PostgresServer {
     /// Where the statement fails. The error contains the message of the server.
     pub async fn query(&self, sql: &str) -> anyhow::Result<String> {
         self.psql(&self.url(), sql).await
+    }
+
+    /// Returns how many statements the server has run so far, with those that begin and end
+    /// transactions. Each is one round trip.
+    ///
+    /// # Errors
+    /// Where the server was not started to count them ([`PostgresOptions::counting_statements`]).
+    pub async fn statements(&self) -> anyhow::Result<u64> {
+        let sql = "SELECT SUM(calls)::bigint FROM pg_stat_statements";
+        self.query(sql).await?.parse().context("no count")
     }
 
     /// Returns the ids of the server's processes. The list is empty while the server does not run.

@@ -22,6 +22,7 @@ mod idle;
 mod lists;
 mod one_seat;
 pub mod people;
+mod purchases;
 mod rail;
 mod report;
 mod seats;
@@ -56,6 +57,9 @@ pub enum BenchCommand {
     /// Every list and page that needs no key, with thousands of showings: what a call costs, and
     /// how long another visitor waits while many clients ask for it.
     Lists(lists::ListBenchOptions),
+    /// People who buy, each from the join to the ticket: purchases a second and the cost of one,
+    /// also beside an earlier build.
+    Purchases(purchases::PurchaseBenchOptions),
     /// A country's timetable: import, cold start, searches for free seats under load, and one hot
     /// train beside the others.
     Rail(rail::RailBenchOptions),
@@ -139,6 +143,7 @@ impl BenchCommand {
             Self::Draw(options) => draw::run(&options),
             Self::Holds(options) => holds::run(&options),
             Self::Lists(options) => lists::run(&options),
+            Self::Purchases(options) => purchases::run(&options),
             Self::Rail(options) => rail::run(&options),
             Self::OneSeat(options) => one_seat::run(&options),
             Self::Seats(options) => seats::run(&options),

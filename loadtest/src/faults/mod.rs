@@ -220,8 +220,7 @@ fn breakable(strikes: &[ScheduledFault]) -> RigFeatures {
         commits: any_strike(|what| matches!(what, FaultAction::CutCommits)),
         disk: any_strike(|what| matches!(what, FaultAction::FullDisk)),
         train: true,
-        proxied: false,
-        checks: false,
+        ..RigFeatures::default()
     }
 }
 

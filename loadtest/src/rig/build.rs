@@ -2,7 +2,7 @@
 //! gateways. Processes of the same kind start together, as in a deployment.
 
 use parking_lot::Mutex;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use rand::RngExt;
 
 use super::disk::SmallDisk;
 use super::judge::LedgerLocation;
-use super::process::{ProcessSetting, RigProcess, find_or_build};
+use super::process::{ProcessSetting, RigProcess};
 use super::processors::ProcessorShares;
 use super::spec::{RedisForm, RigLedgerKind, RigPaymentProvider};
 use super::{Rig, RigSpecification, judge, memory, railway};
@@ -45,6 +45,8 @@ pub struct RigFeatures {
     pub train: bool,
     /// Whether the gateways take the callers' addresses from `X-Forwarded-For`, as behind a proxy.
     pub proxied: bool,
+    /// Whether PostgreSQL counts the statements that it runs.
+    pub counted: bool,
     /// Whether a server that imitates Turnstile checks people. If so, the rate of joins of each
     /// network is limited as by default.
     pub checks: bool,
@@ -67,17 +69,30 @@ impl Rig {
         spec: RigSpecification,
         breakable: RigFeatures,
     ) -> anyhow::Result<Self> {
-        let binary = find_or_build("gateway", "FAIRGATE_GATEWAY_BIN")?;
+        let gateway = judge::gateway_binary()?;
         // The verdict needs booking's program. A run without a verdict is useless, so the program
         // is found before the run.
         let booking = judge::booking_binary()?;
+        Self::start_programs(spec, breakable, (gateway, booking)).await
+    }
+
+    /// Starts a rig as [`Self::start_with`] does, of these programs: a gateway and booking.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub async fn start_programs(
+        spec: RigSpecification,
+        breakable: RigFeatures,
+        (gateway, booking): (PathBuf, PathBuf),
+    ) -> anyhow::Result<Self> {
         let needs_servers = spec.redis != RedisForm::None || spec.ledger != RigLedgerKind::Sqlite;
         if let Some(missing) = fairgate_servers::missing_programs().filter(|_| needs_servers) {
             bail!("this rig starts servers, and there is no {missing}");
         }
         let shares = spec.cpus.map(ProcessorShares::split).transpose()?;
         let folder = tempfile::tempdir().context("no temporary folder could be made")?;
-        let (redis, postgres) = tokio::try_join!(redis(spec, &breakable), postgres(spec))?;
+        let (redis, postgres) =
+            tokio::try_join!(redis(spec, &breakable), postgres(spec, &breakable))?;
         let (key, door_key) = (secret(), secret());
         let stripe = match spec.payments {
             RigPaymentProvider::Sandbox => None,
@@ -106,7 +121,7 @@ impl Rig {
             let urls: Vec<&str> = bookings.iter().map(RigProcess::url).collect();
             settings.push(("FAIRGATE_BOOKING_URL", urls.join(",")));
         }
-        let mut gateways = processes("gateway", spec.gateways, &binary, folder.path(), &settings)?;
+        let mut gateways = processes("gateway", spec.gateways, &gateway, folder.path(), &settings)?;
         if breakable.proxied {
             for gateway in &mut gateways {
                 gateway.set(&[("FAIRGATE_TRUSTED_HOPS", "1".to_owned())]);
@@ -249,9 +264,18 @@ async fn redis(
     })
 }
 
-async fn postgres(spec: RigSpecification) -> anyhow::Result<Option<PostgresServer>> {
+async fn postgres(
+    spec: RigSpecification,
+    breakable: &RigFeatures,
+) -> anyhow::Result<Option<PostgresServer>> {
     Ok(match spec.ledger {
         RigLedgerKind::Sqlite => None,
+        RigLedgerKind::Postgres if breakable.counted => Some(
+            PostgresServer::options()
+                .counting_statements()
+                .start()
+                .await?,
+        ),
         RigLedgerKind::Postgres => Some(PostgresServer::start().await?),
     })
 }

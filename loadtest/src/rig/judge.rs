@@ -88,3 +88,11 @@ impl Rig {
 pub fn booking_binary() -> anyhow::Result<PathBuf> {
     super::process::find_or_build("booking", "FAIRGATE_BOOKING_BIN")
 }
+
+/// Returns the gateway's program.
+///
+/// # Errors
+/// Where it cannot be found or built.
+pub fn gateway_binary() -> anyhow::Result<PathBuf> {
+    super::process::find_or_build("gateway", "FAIRGATE_GATEWAY_BIN")
+}

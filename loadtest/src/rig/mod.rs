@@ -30,6 +30,7 @@ use futures_util::future::try_join_all;
 pub use build::RigFeatures;
 pub use disk::SmallDisk;
 pub use hosting::{RigOptions, run};
+pub use judge::{booking_binary, gateway_binary};
 pub use kill::{KillTarget, KillTime, PlannedKill};
 pub use part::RigComponent;
 pub use railway::{CLASS, DEPARTURES, LONG_TRAIN, SHORT_TRAIN, STOPS, departure};

@@ -21,6 +21,13 @@ pub enum RigComponent {
     Ledger,
 }
 
+impl RigComponent {
+    /// Returns whether it is a process of the product.
+    pub fn is_ours(self) -> bool {
+        matches!(self, Self::Gateway(_) | Self::Booking(_))
+    }
+}
+
 impl fmt::Display for RigComponent {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -141,6 +148,25 @@ impl Rig {
         let readings = self.pids(part).into_iter().map(memory::processor_s);
         let total_s = readings.reduce(|sum, one| Some(sum? + one?)).flatten();
         total_s.map(|seconds| seconds * 1e3)
+    }
+
+    /// Returns how many round trips to Redis and to PostgreSQL there were so far. The rig must
+    /// count statements ([`RigFeatures::counted`](super::RigFeatures::counted)).
+    ///
+    /// # Errors
+    /// Where one of the servers does not answer.
+    pub async fn round_trips(&self) -> anyhow::Result<(u64, u64)> {
+        let mut reads = 0;
+        if let Some(redis) = &self.redis {
+            for index in 0..redis.data_count() {
+                reads += redis.reads(index).await?;
+            }
+        }
+        let statements = match &self.postgres {
+            Some(postgres) => postgres.statements().await?,
+            None => 0,
+        };
+        Ok((reads, statements))
     }
 
     /// Returns the value of a metric of a gateway or booking process, summed over all labels.

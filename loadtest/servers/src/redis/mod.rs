@@ -8,7 +8,7 @@ mod options;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use tempfile::TempDir;
 
 use crate::MovableClock;
@@ -148,6 +148,16 @@ impl RedisServers {
     /// Where the process does not answer, or answers with an error.
     pub async fn command(&self, index: usize, words: &[&str]) -> anyhow::Result<RespReply> {
         self.nodes[index].call(words).await
+    }
+
+    /// Returns how often one process has read from its connections so far. That is the number of
+    /// round trips: commands that were sent together count once.
+    ///
+    /// # Errors
+    /// Where the process does not answer.
+    pub async fn reads(&self, index: usize) -> anyhow::Result<u64> {
+        let reads = self.nodes[index].info("stats", "total_reads_processed");
+        reads.await.parse().context("no count")
     }
 
     /// Returns the ids of a node's processes. The list is empty while the node does not run.

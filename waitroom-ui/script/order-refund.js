@@ -22,6 +22,8 @@ export function renderRefund(order) {
   put("refund-lead", t(`order.refund.${lead(offer)}`, leadFigures(offer)));
   show($("refund-until"), Boolean(offer.until));
   if (offer.until) put("refund-until", t("order.refund.until", { time: when(offer.until, order.journey?.from.time_zone ?? order.time_zone) }));
+  show($("refund-returned"), Boolean(offer.returned));
+  if (offer.returned) put("refund-returned", t("order.refund.returned", { amount: money(offer.returned) }));
   const drawn = JSON.stringify(offer);
   if (drawn !== offered) {
     offered = drawn;

@@ -23,8 +23,8 @@ export function asked(offer, ticked) {
 }
 
 /** Returns the name of the text that says what can be given back, and at what price. */
-export function lead({ amount, fee, fee_pct: pct, reason, carried }) {
-  if (amount.amount === 0 && fee.amount === 0) return "lead_nothing";
+export function lead({ amount, fee, fee_pct: pct, reason, carried, returned }) {
+  if (amount.amount === 0 && fee.amount === 0 && !returned) return "lead_nothing";
   // Money that could all be given back when it was carried over follows the show's rule.
   if (carried && carried.refundable.amount < carried.amount.amount) return pct > 0 ? "lead_carried_fee" : "lead_carried";
   if (pct > 0) return "lead_fee";

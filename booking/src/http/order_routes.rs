@@ -91,7 +91,7 @@ impl OrderRoutes {
             tickets,
             payment,
             offer,
-            money_left,
+            money,
             refunds,
             exchanges,
         } = record;
@@ -126,7 +126,7 @@ impl OrderRoutes {
                 .filter(|_| !exchanged.is_open())
                 .and_then(|terms| exchange_offer(&order, &tickets, terms, now_ms)),
             refund_offer: offered
-                .and_then(|terms| refund_offer((&order, money_left), &tickets, terms, now_ms)),
+                .and_then(|terms| refund_offer((&order, money), &tickets, terms, now_ms)),
             disputed,
             exchange: exchanged.into,
             exchange_of: exchanged.of,

@@ -7,7 +7,7 @@ use fairgate_model::money::Currency;
 use fairgate_model::orders::exchange::{check_exchangeable, deal};
 use fairgate_model::orders::refund::rules::{RefundRuleInForce, in_force};
 use fairgate_model::orders::refund::{
-    Refund, RefundInput, RefundState, TicketSelection, plan_refund,
+    MoneyOfOrder, Refund, RefundInput, RefundState, TicketSelection, plan_refund,
 };
 use fairgate_model::orders::terms::OrderTerms;
 use fairgate_model::orders::{Order, OrderHistoryEntry, OrderItem, OrderState, Ticket};
@@ -61,8 +61,8 @@ pub struct OrderView {
     /// Other seats for money that came late. Null if the order does not wait for consent.
     pub(super) offer: Option<ReplacementOfferView>,
     pub(super) tickets: Vec<TicketLink>,
-    /// Whether the payment is disputed at the buyer's bank. The tickets then open no door, and can
-    /// be neither given back nor exchanged, until the bank has decided.
+    /// Whether the payment was disputed at the buyer's bank, and that is not settled. The tickets
+    /// then open no door, and can be neither given back nor exchanged.
     pub(super) disputed: bool,
     /// What may be given back now, and what that costs. Null if nothing may be given back.
     pub(super) refund_offer: Option<RefundOffer>,
@@ -142,6 +142,9 @@ pub struct ExchangeOffer {
 pub struct RefundOffer {
     /// How much would be refunded for all tickets that may be given back.
     amount: MoneyView,
+    /// How much less than by the rule this is, because money of the order went back at the payment
+    /// provider before. Null if nothing did.
+    returned: Option<MoneyView>,
     /// How much of the price of these tickets would be kept.
     fee: MoneyView,
     /// The percentage of each ticket's price that is kept. The sum that is kept is rounded down. Of
@@ -216,11 +219,10 @@ pub fn exchange_offer(
 }
 
 /// Returns the refund that an order's owner may get now for all tickets that are not scanned, or
-/// `None` if there is no such refund. `money_left` is what no refund has taken so far, in minor
-/// units. The offer is never more.
+/// `None` if there is no such refund. It is what the ledger would owe.
 #[must_use]
 pub fn refund_offer(
-    (order, money_left): (&Order, i64),
+    (order, paid): (&Order, MoneyOfOrder),
     tickets: &[Ticket],
     terms: &OrderTerms,
     now_ms: i64,
@@ -233,18 +235,21 @@ pub fn refund_offer(
     let plan = plan_refund(&input, &TicketSelection::Unscanned, now_ms).ok()??;
     let rule = in_force(terms, order, now_ms).ok()?;
     let money = |amount| MoneyView(order.currency.with_amount(amount));
+    let owed = |amount, going| paid.owed(amount, going < order.items.len());
     let ticket = |item: &OrderItem| {
         let id = TicketId::of_seat(&order.id, item.held.seat);
         let alone = rule.split_price(order, std::slice::from_ref(item));
         plan.tickets.contains(&id).then(|| RefundableTicket {
             ticket: id,
             seat: item.label.clone(),
-            amount: money(alone.amount.min(money_left)),
+            amount: money(owed(alone.amount, 1)),
             fee: money(alone.fee),
         })
     };
+    let amount = owed(plan.amount, plan.going.len());
     Some(RefundOffer {
-        amount: money(plan.amount.min(money_left)),
+        amount: money(amount),
+        returned: (amount < plan.amount).then(|| money(plan.amount - amount)),
         fee: money(plan.fee),
         fee_pct: rule.fee_pct,
         carried: carried_view(&plan.going, rule, order.currency),

@@ -242,7 +242,7 @@ fn void_ticket_problem(ticket: &Ticket, at_ms: i64) -> Problem {
 
 fn blocked_ticket_problem(ticket: &Ticket, at_ms: i64) -> Problem {
     let detail = format!(
-        "The payment of this ticket for {} is disputed at the buyer's bank, since {}. It opens no door until the bank has decided. It was not scanned. Ask the buyer to settle it with the bank or the organiser.",
+        "The payment of this ticket for {} was disputed at the buyer's bank on {}, and that is not settled yet. It opens no door until then. It was not scanned. Ask the buyer to settle it with the bank or the organiser.",
         ticket.label,
         rfc3339(at_ms)
     );

@@ -5,6 +5,7 @@ use fairgate_model::payments::{
     ParsedProviderEvent, ProviderError, ProviderEvent, ProviderEventKind, ProviderPayment,
 };
 
+use super::restoring::CopiedOrder;
 use super::webhook::{PaymentEventInbox, READ_WITHIN};
 use crate::ledger::LedgerError;
 
@@ -26,10 +27,13 @@ impl PaymentEventInbox {
         let event = match parsed {
             ParsedProviderEvent::Event(event) => event,
             ParsedProviderEvent::ReturnOf { event, reference } => {
-                match self.event_of_reference(event, reference).await? {
+                match self.event_of_reference(event, reference.clone()).await? {
                     Some(event) => event,
                     // Another shop may use the same account.
-                    None => return Ok(ParsedProviderEvent::Ignored),
+                    None => {
+                        self.note_unknown_left(&reference).await?;
+                        return Ok(ParsedProviderEvent::Ignored);
+                    }
                 }
             }
             other => return Ok(other),
@@ -37,8 +41,12 @@ impl PaymentEventInbox {
         // What went back is read for each such event, because more may have gone back since, or a
         // refund may have failed.
         if event.kind != ProviderEventKind::Refunded {
+            let event = self.with_whole_amount(event).await?;
             self.note_unknown_money(&event).await?;
             return self.with_card(event).await.map(ParsedProviderEvent::Event);
+        }
+        if let Some(reference) = &event.reference {
+            self.note_unknown_left(reference).await?;
         }
         let Some(read) = self.read_back(&event).await? else {
             return Ok(ParsedProviderEvent::Event(event));
@@ -72,10 +80,53 @@ impl PaymentEventInbox {
             }))
     }
 
+    /// Gives the event of a capture the whole amount of its payment if somebody captured only a
+    /// part of it in the provider's own pages. What was not captured counts as given back there.
+    async fn with_whole_amount(
+        &self,
+        event: ProviderEvent,
+    ) -> Result<ProviderEvent, ProviderError> {
+        if event.kind != ProviderEventKind::Captured {
+            return Ok(event);
+        }
+        let known = self.ledger.payment(&event.payment).await;
+        let Some(payment) = known.map_err(|error| later(&error))? else {
+            return Ok(event);
+        };
+        let is_own = payment.reference.is_some() && payment.reference == event.reference;
+        let is_part = payment.amount.currency == event.amount.currency
+            && event.amount.amount < payment.amount.amount;
+        if !is_own || !is_part {
+            return Ok(event);
+        }
+        let read = self.read_back(&event).await?;
+        Ok(ProviderEvent {
+            amount: payment.amount,
+            returns: read.map(|read| read.returns),
+            ..event
+        })
+    }
+
+    /// Notes how much is left of money that is listed as unknown, after some of it went back.
+    async fn note_unknown_left(&self, reference: &str) -> Result<(), ProviderError> {
+        let listed = self.ledger.is_unknown_money(reference.to_owned()).await;
+        if !listed.map_err(|error| later(&error))? {
+            return Ok(());
+        }
+        let read = tokio::time::timeout(READ_WITHIN, self.provider.money_of(reference)).await;
+        let left = read.map_err(|_| too_slow())??.map_or(0, |left| left.amount);
+        let now_ms = self.clock.now_ms();
+        let noted = self
+            .ledger
+            .note_unknown_left(reference.to_owned(), left, now_ms);
+        noted.await.map_err(|error| later(&error))
+    }
+
     /// Notes money that belongs to no payment of the ledger: the payment is unknown, the provider
     /// has it under another id than the ledger, or it is over another sum. The provider is asked
     /// how much it has now, because an event may be old. If the ledger went back and the provider
-    /// has a copy of the order, the order is written again instead.
+    /// has a copy of the order, the order is written again instead. Money of another ledger that
+    /// uses the same account is left to that ledger.
     async fn note_unknown_money(&self, event: &ProviderEvent) -> Result<(), ProviderError> {
         let Some(reference) = event
             .reference
@@ -105,8 +156,19 @@ impl PaymentEventInbox {
         let Some(sum) = read.map_err(|_| too_slow())?? else {
             return Ok(());
         };
-        if !is_known && self.restore_order(event, reference).await? {
-            return Ok(());
+        if !is_known {
+            match self.copied_order(event, reference).await? {
+                CopiedOrder::OfAnotherLedger(ledger) => {
+                    tracing::warn!(payment = %event.payment, reference, ledger, "money at the provider belongs to another ledger, which uses the same account");
+                    return Ok(());
+                }
+                CopiedOrder::Own(copy, show)
+                    if self.restore_order(event, reference, (&copy, &show)).await? =>
+                {
+                    return Ok(());
+                }
+                CopiedOrder::Own(..) | CopiedOrder::None => {}
+            }
         }
         tracing::error!(payment = %event.payment, reference, sum = sum.amount, "the provider has money that the ledger does not know");
         let (name, now_ms) = (self.provider.name(), self.clock.now_ms());

@@ -17,11 +17,20 @@ use crate::ledger::{LedgerError, RestoreOutcome, RestoredOrder, SeatClaimRefused
 /// follows confirms it.
 const PENDING_MS: i64 = 600_000;
 
+/// The provider's copy of the order of a payment that the ledger does not know.
+pub(super) enum CopiedOrder {
+    /// There is no whole copy, or its show is not closed because the ledger went back.
+    None,
+    /// Another ledger made the payment, the one with this id.
+    OfAnotherLedger(String),
+    /// This ledger made the payment. The order's show comes with it.
+    Own(Box<OrderCopy>, Arc<Show>),
+}
+
 impl PaymentEventInbox {
-    /// Writes the order of an unknown payment again. Only an order of this ledger is restored, and
-    /// only while its show is closed because the ledger went back. Returns false if the order
-    /// cannot be restored: there is no whole copy, its show or plan is another one, others have the
-    /// seats, or tickets of it were given back, because their seats may have been sold again.
+    /// Writes the order of an unknown payment again. Its show is closed because the ledger went
+    /// back. Returns false if the order cannot be restored: its plan is another one, others have
+    /// the seats, or tickets of it were given back, because their seats may have been sold again.
     ///
     /// # Errors
     /// Returns an error if the provider or the ledger does not answer, or if an order that was
@@ -30,12 +39,10 @@ impl PaymentEventInbox {
         &self,
         event: &ProviderEvent,
         reference: &str,
+        (copy, show): (&OrderCopy, &Show),
     ) -> Result<bool, ProviderError> {
-        let Some((copy, show)) = self.own_copy(event, reference).await? else {
-            return Ok(false);
-        };
         let now_ms = self.clock.now_ms();
-        let Some((order, items)) = copy.to_order(&show, event.amount, now_ms + PENDING_MS) else {
+        let Some((order, items)) = copy.to_order(show, event.amount, now_ms + PENDING_MS) else {
             return Ok(false);
         };
         let payment = Payment {
@@ -58,7 +65,7 @@ impl PaymentEventInbox {
             payment,
             order,
             items,
-            exchange: copy.exchange,
+            exchange: copy.exchange.clone(),
             grid: show.grid(),
         };
         match self.ledger.restore_order(restored, now_ms).await {
@@ -75,33 +82,35 @@ impl PaymentEventInbox {
             Ok(RestoreOutcome::Impossible) | Err(_) => Ok(false),
         }
     }
-    /// Returns the provider's copy of the payment's order, and the order's show. Returns `None` if
-    /// there is no whole copy, if it belongs to another ledger, or if the show is not closed.
-    async fn own_copy(
+
+    /// Reads the provider's copy of the order of an unknown payment.
+    pub(super) async fn copied_order(
         &self,
         event: &ProviderEvent,
         reference: &str,
-    ) -> Result<Option<(OrderCopy, Arc<Show>)>, ProviderError> {
+    ) -> Result<CopiedOrder, ProviderError> {
         let read = tokio::time::timeout(READ_WITHIN, self.provider.copy_of(reference)).await;
         let Some(copy) = read.map_err(|_| too_slow())?? else {
-            return Ok(None);
+            return Ok(CopiedOrder::None);
         };
-        let order = OrderId::of_hold(&copy.hold);
         let ledger = self.ledger.id().await.map_err(|error| later(&error))?;
-        let is_own =
-            copy.ledger == hex::encode(ledger) && PaymentId::of_order(&order) == event.payment;
+        if copy.ledger != hex::encode(ledger) {
+            return Ok(CopiedOrder::OfAnotherLedger(copy.ledger));
+        }
+        let is_of_payment = PaymentId::of_order(&OrderId::of_hold(&copy.hold)) == event.payment;
         let show = copy.hold.show();
         let closure = self.catalogue.closure();
-        if !is_own || !closure.is_some_and(|closure| closure.is_closed(&show)) {
-            return Ok(None);
+        if !is_of_payment || !closure.is_some_and(|closure| closure.is_closed(&show)) {
+            return Ok(CopiedOrder::None);
         }
         let show = self.catalogue.newest_show(show.as_str()).await;
         let Some(show) = show.map_err(|error| later(&error))? else {
-            return Ok(None);
+            return Ok(CopiedOrder::None);
         };
         // A departure that nobody had held before the copy has no row in the ledger yet.
         let show = self.catalogue.touched(&show, self.clock.now_ms()).await;
-        Ok(Some((copy, show.map_err(|error| later(&error))?)))
+        let show = show.map_err(|error| later(&error))?;
+        Ok(CopiedOrder::Own(Box::new(copy), show))
     }
 
     /// Returns whether the provider made a refund of this payment that an order here asked for.

@@ -320,3 +320,54 @@ async fn unknown_money_is_told_with_its_sum_until_somebody_settles_it() {
     assert_eq!(attention(&shop).await, json!([]));
     assert_eq!(shop.read(&order).await["state"], "ticketed");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unknown_money_that_went_back_is_no_longer_listed() {
+    let (shop, _, payment) = paid(39).await;
+    let strange = payment.replace(|letter: char| letter.is_ascii_digit(), "7");
+    let unknown = shop.stripe.capture_unknown(&strange, "order_x", 1_234);
+    let listed = async |sum: Option<i64>| {
+        until("the finding's sum", async || {
+            let listed = attention(&shop).await;
+            (listed[0]["amount"]["amount"].as_i64() == sum).then_some(())
+        })
+        .await;
+    };
+    listed(Some(1_234)).await;
+    assert!(shop.stripe.refund_intent(&unknown, 1_000));
+    listed(Some(234)).await;
+    assert!(shop.stripe.refund_intent(&unknown, 234));
+    listed(None).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_not_captured_counts_as_given_back() {
+    let shop = Shop::open(40, "4x10", rules()).await;
+    let order = shop.order_best(1, 2).await;
+    let payment = text(&order["payment"], "payment");
+    // Our own capture must not come first.
+    let only_ours = StripeFaultSettings {
+        too_many_pct: 100,
+        drop_pct: 0,
+        ..LOST_EVENTS
+    };
+    shop.stripe.misbehave(only_ours);
+    shop.pay_by_card(&order, "visa", true);
+    assert!(shop.stripe.capture_part_in_dashboard(&payment, 4_000));
+    shop.stripe.misbehave(StripeFaultSettings::default());
+    let ticketed = shop
+        .order_once(&order, |order| order["state"] == "ticketed")
+        .await;
+    let listed = until("the finding", async || {
+        let reconciler = shop.booking.reconciler();
+        reconciler.reconcile_all(0).await.expect("readable");
+        attention(&shop).await.get(0).cloned()
+    })
+    .await;
+    assert_eq!(listed["code"], "refunded_in_part");
+    assert_eq!(listed["amount"]["amount"], total(&order) - 4_000);
+    assert_eq!(ticketed["tickets"].as_array().map(Vec::len), Some(2));
+    shop.change_order(&order, "refund", &json!({})).await;
+    all_gone(&shop, &order, &payment).await;
+    assert_eq!(attention(&shop).await, json!([]));
+}

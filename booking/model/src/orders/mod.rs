@@ -267,8 +267,8 @@ pub struct OrderRecord {
     pub payment: crate::payments::PaymentState,
     /// The seats that are offered to the buyer. `None` unless the order awaits the buyer's consent.
     pub offer: Option<ReplacementOffer>,
-    /// How much of the money that pays for its seats no refund has taken, in minor units.
-    pub money_left: i64,
+    /// The money that pays for its seats.
+    pub money: refund::MoneyOfOrder,
     /// Its refunds, in order.
     pub refunds: Vec<refund::Refund>,
     /// The exchanges it is part of: at most one as the successor, and at most one as the old order.

@@ -137,7 +137,8 @@ pub struct ProviderEvent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub card: Option<String>,
     /// What went back at the provider, and its disputes. It is never stored: the inbox reads it
-    /// from the provider when it settles an event of the kind [`ProviderEventKind::Refunded`].
+    /// from the provider when it settles an event of the kind [`ProviderEventKind::Refunded`], or
+    /// one of a capture of less than the payment's amount.
     #[serde(skip)]
     pub returns: Option<ProviderReturns>,
 }

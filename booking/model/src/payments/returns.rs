@@ -43,8 +43,9 @@ impl DisputeState {
         match known {
             None => true,
             Some(Self::Open) => next != Self::Open,
+            // A bank may decide once more.
             Some(Self::Won) => next == Self::Lost,
-            Some(Self::Lost) => false,
+            Some(Self::Lost) => next == Self::Won,
         }
     }
 
@@ -99,10 +100,22 @@ pub struct ReturnedSum {
 /// All that the provider knows about money of one payment that went back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProviderReturns {
-    /// The single sums, oldest first. Lost disputes come last.
+    /// The single sums, oldest first. Disputes that are decided come last. A sum whose dispute was
+    /// won has failed to go back.
     pub sums: Vec<ReturnedSum>,
     /// The disputes of the payment together; none if there is none.
     pub dispute: Option<DisputeState>,
+}
+
+impl ProviderReturns {
+    /// Returns how much of `captured` is gone: the finished refunds and the lost disputes, in minor
+    /// units.
+    #[must_use]
+    pub fn sum_gone(&self, captured: i64) -> i64 {
+        let done = self.sums.iter();
+        let done = done.filter(|sum| sum.state == ReturnState::Done);
+        done.map(|sum| sum.amount).sum::<i64>().min(captured)
+    }
 }
 
 /// A refund that the ledger has, as far as it matters here.
@@ -382,12 +395,39 @@ mod tests {
     fn a_dispute_only_moves_forward() {
         use DisputeState as D;
         assert!(D::may_follow(None, D::Open) && D::may_follow(Some(D::Open), D::Won));
-        assert!(D::may_follow(Some(D::Won), D::Lost));
-        for (known, next) in [(D::Open, D::Open), (D::Won, D::Open), (D::Lost, D::Won)] {
+        for (known, next) in [(D::Open, D::Open), (D::Won, D::Open), (D::Lost, D::Open)] {
             assert!(!D::may_follow(Some(known), next), "{known:?} {next:?}");
         }
         assert_eq!(D::of_all([D::Won, D::Open, D::Lost]), Some(D::Open));
         assert_eq!(D::of_all([D::Won, D::Lost]), Some(D::Lost));
         assert_eq!(D::of_all([]), None);
+    }
+
+    #[test]
+    fn no_more_is_gone_than_was_captured() {
+        let at_provider = |id, amount| sum(id, amount, ReturnOrigin::AtProvider);
+        let returns = ProviderReturns {
+            sums: vec![at_provider("re_1", 60), at_provider("re_2", 100)],
+            dispute: None,
+        };
+        assert_eq!((returns.sum_gone(100), returns.sum_gone(200)), (100, 160));
+    }
+
+    #[test]
+    fn a_bank_may_decide_once_more() {
+        use DisputeState as D;
+        assert!(D::may_follow(Some(D::Won), D::Lost) && D::may_follow(Some(D::Lost), D::Won));
+        assert!(!D::may_follow(Some(D::Lost), D::Lost) && !D::may_follow(Some(D::Won), D::Won));
+        let known = LedgerRefund {
+            of_sum: Some("dp_1".to_owned()),
+            ..refund(1, 30, true)
+        };
+        let won = |id| ReturnedSum {
+            state: ReturnState::Failed,
+            ..sum(id, 30, ReturnOrigin::Dispute)
+        };
+        let plan = plan_returns(100, &[known], &[won("dp_1"), won("dp_2")]);
+        assert_eq!(plan.came_back, ["dp_1"]);
+        assert_eq!((amounts(&plan), plan.changed), (vec![], vec![]));
     }
 }

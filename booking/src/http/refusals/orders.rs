@@ -189,13 +189,13 @@ pub fn exchange_open(successor: &OrderId) -> Problem {
     Problem::new(ProblemCode::ExchangeOpen, detail).with_member("order", successor)
 }
 
-/// Builds 409 `payment_disputed`: while a bank decides about the payment, the order can neither be
-/// refunded nor exchanged.
+/// Builds 409 `payment_disputed`: until a dispute about the payment is settled, the order can
+/// neither be refunded nor exchanged.
 #[must_use]
 pub fn disputed_payment() -> Problem {
     Problem::new(
         ProblemCode::PaymentDisputed,
-        "The payment of this order is disputed at the buyer's bank, which has the money for now. Nothing was changed. Wait until the bank has decided, or ask the organiser.",
+        "The payment of this order was disputed at the buyer's bank, and that is not settled yet. Nothing was changed. Wait until it is, or ask the organiser.",
     )
 }
 

@@ -4,6 +4,7 @@
 mod auditing;
 mod calling;
 mod claiming;
+mod disputes;
 mod exchanging;
 mod free;
 mod keeping;
@@ -67,6 +68,7 @@ const REFUNDS_AND_EXCHANGES: &[&[Case]] = &[
     exchanging::unpaid::CASES,
     exchanging::beside::CASES,
     returns::CASES,
+    disputes::CASES,
     terms::CASES,
 ];
 /// Cases of all other data and of leases.

@@ -9,12 +9,11 @@ use fairgate_model::payments::returns::{
     DisputeState, ProviderReturns, ReturnOrigin, ReturnState, ReturnedSum,
 };
 
-use super::exchanging::{exchanged, try_exchange};
-use super::refunding::{named, owed, seats_claimed, ticketed, with_free_refunds};
+use super::exchanging::exchanged;
+use super::refunding::{named, owed, seats_claimed, ticketed, with_free_refunds, with_rules};
 use super::*;
 use crate::ledger::{
-    ExchangeRefused, MoneyFindingCounts, MoneyFindingKind, OrderSettlement, RefundRefused,
-    SettleRefused, TicketScanOutcome,
+    MoneyFindingCounts, MoneyFindingKind, OrderSettlement, SettleRefused, TicketScanOutcome,
 };
 
 pub(super) const CASES: &[Case] = cases![
@@ -23,20 +22,18 @@ pub(super) const CASES: &[Case] = cases![
     named_tickets_of_a_settled_order_are_void_and_no_more_money_goes_back,
     what_is_owed_is_at_most_what_is_left,
     a_buyer_gets_no_more_than_what_is_left,
+    what_went_back_at_the_provider_does_not_lift_the_fee,
     a_ticket_that_stays_is_never_left_without_money,
     money_of_an_exchanged_order_ends_the_order_that_has_its_seats,
     an_open_finding_follows_the_seats_into_an_exchange,
     a_refund_at_the_provider_that_fails_is_struck_out,
     a_refund_that_somebody_made_by_hand_is_not_made_again,
-    tickets_are_blocked_while_their_payment_is_disputed,
-    a_lost_dispute_ends_the_order,
-    refunds_of_a_cancelled_show_wait_for_the_dispute,
     a_payment_that_was_cancelled_at_the_provider_may_be_paid_anew,
     events_of_an_ended_attempt_change_nothing,
     unknown_money_is_kept_until_somebody_settles_it,
 ];
 
-fn at_provider(id: &str, amount: i64) -> ReturnedSum {
+pub(super) fn at_provider(id: &str, amount: i64) -> ReturnedSum {
     ReturnedSum {
         id: id.to_owned(),
         amount,
@@ -46,7 +43,7 @@ fn at_provider(id: &str, amount: i64) -> ReturnedSum {
 }
 
 /// Settles an event about returned money and disputes, as the inbox completes it.
-async fn report(
+pub(super) async fn report(
     ledger: &Books,
     order: &Order,
     (sums, dispute): (Vec<ReturnedSum>, Option<DisputeState>),
@@ -63,19 +60,19 @@ async fn report(
     settled(ledger, event, NOW_MS + n).await
 }
 
-async fn counts(ledger: &Books) -> (u64, u64) {
+pub(super) async fn counts(ledger: &Books) -> (u64, u64) {
     let MoneyFindingCounts {
         orders, unknown, ..
     } = ledger.money_finding_counts().await.expect("readable");
     (orders, unknown)
 }
 
-async fn payment_of(ledger: &Books, order: &Order) -> Payment {
+pub(super) async fn payment_of(ledger: &Books, order: &Order) -> Payment {
     let payment = ledger.payment(&order.payment).await.expect("readable");
     payment.expect("known")
 }
 
-async fn scanned(ledger: &Books, order: &Order, seat: u32) -> TicketScanOutcome {
+pub(super) async fn scanned(ledger: &Books, order: &Order, seat: u32) -> TicketScanOutcome {
     let ticket = TicketId::of_seat(&order.id, seat);
     let scanned = ledger.scan(&ticket, None, NOW_MS + 50).await;
     scanned.expect("written").expect("a ticket")
@@ -229,6 +226,37 @@ async fn a_buyer_gets_no_more_than_what_is_left(ledger: Books) {
     assert_eq!(counts(&ledger).await, (0, 0), "nothing is left to settle");
 }
 
+async fn what_went_back_at_the_provider_does_not_lift_the_fee(ledger: Books) {
+    with_rules(&ledger, serde_json::json!([{"until_h": 0, "fee_pct": 10}])).await;
+    let due = async |n| {
+        let due = owed(&ledger, NOW_MS + n).await;
+        due.iter().map(|one| one.amount).collect::<Vec<_>>()
+    };
+    // Nobody has said what the 300 were for, so the buyer gets 1,800 in all.
+    let order = ticketed(&ledger, "a", ANA, &[0, 1]).await;
+    report(&ledger, &order, (vec![at_provider("re_1", 300)], None), 5).await;
+    let money = record(&ledger, &order).await.money;
+    assert_eq!((money.left, money.unsettled), (1_700, 300));
+    let refund = ledger.refund(&order.id, named(&order, &[0]), NOW_MS + 6);
+    refund.await.expect("allowed");
+    assert_eq!(due(7).await, [900]);
+    let refund = ledger.refund(&order.id, TicketSelection::All, NOW_MS + 8);
+    refund.await.expect("allowed");
+    assert_eq!(due(9).await, [600]);
+    assert_eq!(counts(&ledger).await, (0, 0));
+    // A present comes on top of what the rule gives.
+    let order = ticketed(&ledger, "b", BEN, &[2, 3]).await;
+    report(&ledger, &order, (vec![at_provider("re_2", 100)], None), 15).await;
+    let goodwill = OrderSettlement::Goodwill {
+        reason: "a seat with a bad view".to_owned(),
+    };
+    let settled = ledger.settle_order(&order.id, goodwill, NOW_MS + 16).await;
+    settled.expect("allowed");
+    let refund = ledger.refund(&order.id, TicketSelection::All, NOW_MS + 17);
+    refund.await.expect("allowed");
+    assert_eq!(due(18).await, [1_800]);
+}
+
 async fn a_ticket_that_stays_is_never_left_without_money(ledger: Books) {
     with_free_refunds(&ledger).await;
     let order = ticketed(&ledger, "a", ANA, &[0, 1]).await;
@@ -243,7 +271,7 @@ async fn a_ticket_that_stays_is_never_left_without_money(ledger: Books) {
         "1,700 are more than the ticket cost"
     );
     let now = record(&ledger, &order).await;
-    assert_eq!((now.order.state, now.money_left), (PartlyRefunded, 300));
+    assert_eq!((now.order.state, now.money.left), (PartlyRefunded, 300));
     assert_eq!((now.refunds[1].amount, now.refunds[1].covered), (0, 1_000));
     let refund = ledger
         .refund(&order.id, TicketSelection::All, NOW_MS + 8)
@@ -335,117 +363,6 @@ async fn a_refund_that_somebody_made_by_hand_is_not_made_again(ledger: Books) {
     assert_eq!((refunds.len(), refunds[0].state), (1, RefundState::Done));
     assert_eq!(counts(&ledger).await, (0, 0));
     assert_eq!(record(&ledger, &order).await.order.state, PartlyRefunded);
-}
-
-async fn tickets_are_blocked_while_their_payment_is_disputed(ledger: Books) {
-    with_free_refunds(&ledger).await;
-    let order = ticketed(&ledger, "a", ANA, &[0, 1]).await;
-    report(&ledger, &order, (vec![], Some(DisputeState::Open)), 5).await;
-    assert_eq!(
-        scanned(&ledger, &order, 0).await,
-        TicketScanOutcome::Blocked(NOW_MS + 5)
-    );
-    assert_eq!(seats_claimed(&ledger).await, [0, 1], "the seats are kept");
-    let refund = ledger
-        .refund(&order.id, TicketSelection::All, NOW_MS + 6)
-        .await;
-    assert!(matches!(refund, Err(RefundRefused::Disputed)));
-    let exchange = try_exchange(&ledger, &order, "b", &[(2, 0..2, 2_000)]).await;
-    assert!(
-        matches!(exchange, Err(ExchangeRefused::Disputed)),
-        "{exchange:?}"
-    );
-    report(&ledger, &order, (vec![], Some(DisputeState::Won)), 7).await;
-    // An older report changes nothing any more.
-    report(&ledger, &order, (vec![], Some(DisputeState::Open)), 8).await;
-    assert!(matches!(
-        scanned(&ledger, &order, 0).await,
-        TicketScanOutcome::First(_)
-    ));
-    let steps = history(&ledger, &order).await;
-    let reasons: Vec<&str> = steps.iter().map(|(_, reason)| reason.as_str()).collect();
-    assert!(
-        reasons.ends_with(&["dispute_opened", "dispute_won"]),
-        "{reasons:?}"
-    );
-}
-
-async fn a_lost_dispute_ends_the_order(ledger: Books) {
-    with_free_refunds(&ledger).await;
-    let order = ticketed(&ledger, "a", ANA, &[0, 1]).await;
-    report(&ledger, &order, (vec![], Some(DisputeState::Open)), 5).await;
-    let lost = |amount| ReturnedSum {
-        origin: ReturnOrigin::Dispute,
-        ..at_provider("dp_1", amount)
-    };
-    report(
-        &ledger,
-        &order,
-        (vec![lost(2_000)], Some(DisputeState::Lost)),
-        6,
-    )
-    .await;
-    let now = record(&ledger, &order).await;
-    assert_eq!(
-        (now.order.state, &*now.order.reason),
-        (Refunded, "dispute_lost")
-    );
-    assert_eq!(seats_claimed(&ledger).await, [] as [u32; 0]);
-    assert_eq!(payment_of(&ledger, &order).await.refunded, 2_000);
-    // If only a part was disputed and lost, the tickets stay blocked until somebody settles it.
-    let other = ticketed(&ledger, "b", BEN, &[2]).await;
-    report(&ledger, &other, (vec![], Some(DisputeState::Open)), 7).await;
-    report(
-        &ledger,
-        &other,
-        (vec![lost(300)], Some(DisputeState::Lost)),
-        8,
-    )
-    .await;
-    assert!(matches!(
-        scanned(&ledger, &other, 2).await,
-        TicketScanOutcome::Blocked(_)
-    ));
-    assert_eq!(counts(&ledger).await, (1, 0));
-    let goodwill = OrderSettlement::Goodwill {
-        reason: "the buyer may come".to_owned(),
-    };
-    let settled = ledger.settle_order(&other.id, goodwill, NOW_MS + 9).await;
-    settled.expect("allowed");
-    assert!(matches!(
-        scanned(&ledger, &other, 2).await,
-        TicketScanOutcome::First(_)
-    ));
-}
-
-async fn refunds_of_a_cancelled_show_wait_for_the_dispute(ledger: Books) {
-    with_free_refunds(&ledger).await;
-    let order = ticketed(&ledger, "a", ANA, &[0]).await;
-    report(&ledger, &order, (vec![], Some(DisputeState::Open)), 5).await;
-    let taken = ledger
-        .refund(&order.id, TicketSelection::Unscanned, NOW_MS + 6)
-        .await;
-    assert!(taken.expect("allowed").expect("known").changed);
-    assert_eq!(owed(&ledger, NOW_MS + 7).await.len(), 0);
-    let lost = ReturnedSum {
-        origin: ReturnOrigin::Dispute,
-        ..at_provider("dp_1", 1_000)
-    };
-    report(&ledger, &order, (vec![lost], Some(DisputeState::Lost)), 8).await;
-    assert_eq!(owed(&ledger, NOW_MS + 9).await.len(), 0);
-    assert_eq!(
-        ledger.backlog().await.expect("readable").1,
-        0,
-        "nothing is owed"
-    );
-    let other = ticketed(&ledger, "b", BEN, &[1]).await;
-    report(&ledger, &other, (vec![], Some(DisputeState::Open)), 10).await;
-    let taken = ledger
-        .refund(&other.id, TicketSelection::Unscanned, NOW_MS + 11)
-        .await;
-    taken.expect("allowed");
-    report(&ledger, &other, (vec![], Some(DisputeState::Won)), 12).await;
-    assert_eq!(owed(&ledger, NOW_MS + 13).await.len(), 1, "it is sent now");
 }
 
 /// Stores the provider's payment of an attempt to pay.
@@ -551,4 +468,18 @@ async fn unknown_money_is_kept_until_somebody_settles_it(ledger: Books) {
     assert_eq!(counts(&ledger).await, (0, 0), "it is settled");
     note(1_000, NOW_MS + 4).await;
     assert_eq!(counts(&ledger).await, (0, 1), "more money is news");
+    let left = async |left, n| {
+        let noted = ledger.note_unknown_left("pi_9".to_owned(), left, n);
+        noted.await.expect("written");
+        let open = ledger.open_money_findings(10).await.expect("readable");
+        open.first().map(|one| one.sum.amount)
+    };
+    assert_eq!(left(400, NOW_MS + 5).await, Some(400));
+    let is_listed = async || {
+        let listed = ledger.is_unknown_money("pi_9".to_owned()).await;
+        listed.expect("readable")
+    };
+    assert!(is_listed().await);
+    assert_eq!(left(0, NOW_MS + 6).await, None, "all of it went back");
+    assert!(!is_listed().await);
 }

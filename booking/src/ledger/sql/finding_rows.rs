@@ -43,6 +43,20 @@ pub(super) async fn add(
     Ok(())
 }
 
+/// Stores a finding that may have been stored and settled before, as another kind.
+pub(super) async fn open_again(
+    tx: &SqlTransaction,
+    finding: &NewMoneyFinding<'_>,
+    now_ms: i64,
+) -> Result<()> {
+    tx.execute(
+        "DELETE FROM money_findings WHERE finding = $1",
+        &[&finding.id],
+    )
+    .await?;
+    add(tx, finding, now_ms).await
+}
+
 /// Settles one finding. Returns false if it was not open.
 pub(super) async fn close(
     tx: &SqlTransaction,
@@ -74,6 +88,14 @@ pub(super) async fn close_in_part(
 pub(super) async fn any_in_part(tx: &SqlTransaction, order: &OrderId) -> Result<bool> {
     let sql = "SELECT 1 FROM money_findings WHERE order_id = $1 AND settled_at IS NULL LIMIT 1";
     Ok(tx.first(sql, &[&order.as_str()]).await?.is_some())
+}
+
+/// Returns how much of an order's money went back at the provider and is not settled, in minor
+/// units.
+pub(super) async fn sum_in_part(tx: &SqlTransaction, order: &OrderId) -> Result<i64> {
+    let sql = "SELECT COALESCE(SUM(amount), 0)::bigint FROM money_findings \
+         WHERE order_id = $1 AND settled_at IS NULL AND kind = 'refunded_in_part'";
+    tx.query_one(sql, &[&order.as_str()]).await?.get(0)
 }
 
 /// Moves the open findings of an order to the order that its seats were exchanged for.

@@ -9,7 +9,8 @@ use fairgate_model::orders::transition::{OrderClaimChange, OrderEvent, decide};
 use fairgate_model::orders::{Order, OrderItem};
 
 use super::finding_rows::{
-    ENDING_BY_THEMSELVES, NewMoneyFinding, add, all_for_people, any_in_part, close_in_part, open,
+    ENDING_BY_THEMSELVES, NewMoneyFinding, add, all_for_people, any_in_part, close, close_in_part,
+    open,
 };
 use super::order_step::{FreedClaims, OrderStep, VoidedTickets};
 use super::rows::{Result, count};
@@ -86,6 +87,38 @@ impl Ledger {
                         sum,
                     };
                     add(tx, &finding, now_ms).await
+                })
+            })
+            .await
+    }
+
+    /// Returns whether the money of this id of the provider is listed as unknown.
+    pub async fn is_unknown_money(&self, id: String) -> Result<bool> {
+        self.installation
+            .read(id, move |tx, id| {
+                Box::pin(async move {
+                    let sql = "SELECT 1 FROM money_findings WHERE finding = $1 \
+                         AND kind = 'unknown_money' AND settled_at IS NULL";
+                    Ok(tx.first(sql, &[id]).await?.is_some())
+                })
+            })
+            .await
+    }
+
+    /// Writes how much is left of unknown money after some of it went back, in minor units. If
+    /// nothing is left, the finding is settled.
+    pub async fn note_unknown_left(&self, id: String, left: i64, now_ms: i64) -> Result<()> {
+        self.installation
+            .write(id, move |tx, id| {
+                Box::pin(async move {
+                    if left == 0 {
+                        close(tx, id, "returned", "", now_ms).await?;
+                        return Ok(());
+                    }
+                    let sql = "UPDATE money_findings SET amount = LEAST(amount, $2) \
+                         WHERE finding = $1 AND settled_at IS NULL";
+                    tx.execute(sql, &[id, &left]).await?;
+                    Ok(())
                 })
             })
             .await

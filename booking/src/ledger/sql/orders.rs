@@ -7,6 +7,7 @@ use fairgate_base::clock::rfc3339;
 use fairgate_databases::SqlTransaction;
 use fairgate_model::ids::{HoldId, OrderId, ShowId};
 use fairgate_model::orders::exchange::ExchangeRole;
+use fairgate_model::orders::refund::MoneyOfOrder;
 use fairgate_model::orders::transition::OrderEvent;
 use fairgate_model::orders::{Order, OrderHistoryEntry, OrderRecord, OrderState};
 use fairgate_model::payments::Payment;
@@ -268,15 +269,20 @@ async fn order_record(tx: &SqlTransaction, id: &OrderId) -> Result<Option<OrderR
     let refunds = refunds::of_order(tx, id).await?;
     let exchanges = exchange_rows::of_order(tx, id).await?;
     let is_successor = |role: &ExchangeRole| matches!(role, ExchangeRole::Successor { .. });
-    let money_left = match exchanges.iter().any(is_successor) {
-        true => return_rows::money_left(tx, id).await?,
-        false => order.total - refunds.iter().map(|refund| refund.amount).sum::<i64>(),
+    // Nearly all orders have all of their money in their own payment.
+    let is_plain = refunds.is_empty() && !exchanges.iter().any(is_successor);
+    let money = match is_plain {
+        true => MoneyOfOrder {
+            left: order.total,
+            ..MoneyOfOrder::default()
+        },
+        false => return_rows::money_of(tx, id).await?,
     };
     Ok(Some(OrderRecord {
         history: history.iter().map(step).collect::<Result<_>>()?,
         tickets: tickets::of_order(tx, &order).await?,
         payment: payment_state(tx, id, false).await?,
-        money_left,
+        money,
         refunds,
         exchanges,
         offer,

@@ -5,7 +5,8 @@ use fairgate_model::ids::{OrderId, RefundId, ShowId};
 use fairgate_model::orders::Order;
 use fairgate_model::orders::exchange::split_over_payments;
 use fairgate_model::orders::refund::{
-    NewRefund, OwedRefund, Refund, RefundInput, RefundPlan, TicketSelection, next_id, plan_refund,
+    MoneyOfOrder, NewRefund, OwedRefund, Refund, RefundInput, RefundPlan, TicketSelection, next_id,
+    plan_refund,
 };
 use fairgate_model::orders::terms::OrderTerms;
 use fairgate_model::orders::transition::{OrderClaimChange, OwedProviderCall};
@@ -285,14 +286,13 @@ pub(super) async fn owe_refund(
     let chain = lock_chain(tx, &order.id).await?;
     let amounts_left: Vec<i64> = chain.iter().map(|(_, left)| *left).collect();
     let orders: Vec<&str> = chain.iter().map(|(of, _)| of.as_str()).collect();
-    let keeps = row.items.len() < order.items.len();
-    let mut wanted = row.amount;
-    if keeps && wanted >= amounts_left.iter().sum() {
-        // The seats that stay must not be left without any money. What went back at the provider
-        // before counts for these tickets.
-        wanted -= return_rows::uncovered(tx, &orders).await?.clamp(0, wanted);
-    }
-    let amounts = split_over_payments(wanted, &amounts_left);
+    let money = MoneyOfOrder {
+        left: amounts_left.iter().sum(),
+        uncovered: return_rows::uncovered(tx, &orders).await?,
+        unsettled: finding_rows::sum_in_part(tx, &order.id).await?,
+    };
+    let keeps_seats = row.items.len() < order.items.len();
+    let amounts = split_over_payments(money.owed(row.amount, keeps_seats), &amounts_left);
     let covered = row.amount - amounts.iter().sum::<i64>();
     // Only what went back at the provider, without a call of ours, can be missing here.
     if covered != 0 && !return_rows::any_unasked(tx, &orders).await? {

@@ -4,9 +4,10 @@
 use fairgate_databases::{SqlTransaction, ToSqlValue};
 use fairgate_model::ids::{OrderId, RefundId};
 use fairgate_model::orders::OrderItem;
-use fairgate_model::orders::refund::{RefundReason, next_id};
+use fairgate_model::orders::refund::{MoneyOfOrder, RefundReason, next_id};
 
 use super::exchange_rows::exchanged_order_if_done;
+use super::finding_rows::sum_in_part;
 use super::rows::{Result, items_text, small};
 
 /// Inserts a refund that is done.
@@ -38,13 +39,25 @@ pub(super) async fn insert_done(
 /// Returns how much of the money that pays for an order's seats no refund has taken, in minor
 /// units. It may be in the payments of orders that were exchanged for this one.
 pub(super) async fn money_left(tx: &SqlTransaction, live: &OrderId) -> Result<i64> {
-    let mut left = amount_left(tx, live).await?;
-    let mut newest = live.clone();
-    while let Some(older) = exchanged_order_if_done(tx, &newest).await? {
-        left += amount_left(tx, &older).await?;
-        newest = older;
+    Ok(money_of(tx, live).await?.left)
+}
+
+/// Returns where the money is that pays for an order's seats.
+pub(super) async fn money_of(tx: &SqlTransaction, live: &OrderId) -> Result<MoneyOfOrder> {
+    let mut chain = vec![live.clone()];
+    while let Some(older) = exchanged_order_if_done(tx, &chain[chain.len() - 1]).await? {
+        chain.push(older);
     }
-    Ok(left)
+    let mut left = 0;
+    for order in &chain {
+        left += amount_left(tx, order).await?;
+    }
+    let orders: Vec<&str> = chain.iter().map(OrderId::as_str).collect();
+    Ok(MoneyOfOrder {
+        left,
+        uncovered: uncovered(tx, &orders).await?,
+        unsettled: sum_in_part(tx, live).await?,
+    })
 }
 
 /// Returns whether a payment that pays for an order's seats has an open dispute.

@@ -79,7 +79,7 @@ pub(super) async fn record(
     let refunds = refunds_of(tx, payment).await?;
     let plan = plan_returns(payment.amount.amount, &refunds, &returns.sums);
     let has_tickets = tickets::any_valid(tx, &live.id).await?;
-    take_back_failed(tx, payment, &plan, has_tickets, now_ms).await?;
+    take_back_failed(tx, (live, payment), &plan, has_tickets, now_ms).await?;
     change_sums(tx, &plan, now_ms).await?;
     let mut new = Vec::new();
     for unknown in &plan.unknown {
@@ -127,11 +127,12 @@ async fn refunds_of(tx: &SqlTransaction, payment: &Payment) -> Result<Vec<Ledger
     found.iter().map(read).collect()
 }
 
-/// Handles sums that did not reach the buyer after all. If the order still has its tickets, nobody
-/// has decided about the sum, and it is struck out. Otherwise the refund is owed again, by us.
+/// Handles sums that did not reach the buyer after all. If the order still has its tickets, and
+/// nobody has decided about the sum, it is struck out. Otherwise the refund is owed again, by us,
+/// unless the bank took the money: then somebody has to look at it.
 async fn take_back_failed(
     tx: &SqlTransaction,
-    payment: &Payment,
+    (live, payment): (&Order, &Payment),
     plan: &ReturnPlan,
     has_tickets: bool,
     now_ms: i64,
@@ -143,10 +144,25 @@ async fn take_back_failed(
         let Some(row) = tx.first(sql, &with).await? else {
             continue;
         };
+        let refund = text(&row, 0)?;
         let is_open = finding_rows::close(tx, sum, "came_back", "", now_ms).await?;
         if is_open && has_tickets {
             let sql = "UPDATE refunds SET amount = 0 WHERE refund = $1";
-            tx.execute(sql, &[&text(&row, 0)?]).await?;
+            tx.execute(sql, &[&refund]).await?;
+            continue;
+        }
+        let sql = "SELECT amount FROM refunds WHERE refund = $1 AND reason = $2";
+        let lost = RefundReason::DisputeLost.as_str();
+        if let Some(row) = tx.first(sql, &[&refund, &lost]).await? {
+            let finding = NewMoneyFinding {
+                id: sum,
+                kind: MoneyFindingKind::UnknownMoney,
+                provider: &payment.provider,
+                payment: payment.id.as_str(),
+                order: Some(live.id.as_str()),
+                sum: payment.amount.currency.with_amount(row.get(0)?),
+            };
+            finding_rows::open_again(tx, &finding, now_ms).await?;
         }
     }
     Ok(())

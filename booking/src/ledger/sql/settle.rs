@@ -7,7 +7,7 @@ use fairgate_model::ids::OrderId;
 use fairgate_model::orders::settling::{self, PaymentSettlement};
 use fairgate_model::orders::transition::OrderEvent;
 use fairgate_model::orders::{Order, OrderState};
-use fairgate_model::payments::{PaymentState, ProviderEvent};
+use fairgate_model::payments::{PaymentState, ProviderEvent, ProviderEventKind};
 
 use super::card_limit::over_card_limit;
 use super::exchanges;
@@ -21,6 +21,30 @@ use super::tickets::issue;
 /// Applies an event to the payment and its order, and returns the outcome as a stable code. The
 /// payment and the order are read after the order's row is locked.
 pub(super) async fn apply_provider_event(
+    tx: &SqlTransaction,
+    provider: &str,
+    event: &ProviderEvent,
+    now_ms: i64,
+) -> Result<&'static str> {
+    let outcome = apply_event(tx, provider, event, now_ms).await?;
+    let Some(returns) = event
+        .returns
+        .as_ref()
+        .filter(|_| event.kind == ProviderEventKind::Captured)
+    else {
+        return Ok(outcome);
+    };
+    // Only a part was captured. What is missing counts as given back once the rest is captured.
+    let refunded = returns.sum_gone(event.amount.amount);
+    let refunded = ProviderEvent {
+        kind: ProviderEventKind::Refunded,
+        amount: event.amount.currency.with_amount(refunded),
+        ..event.clone()
+    };
+    apply_event(tx, provider, &refunded, now_ms).await
+}
+
+async fn apply_event(
     tx: &SqlTransaction,
     provider: &str,
     event: &ProviderEvent,
@@ -180,7 +204,8 @@ async fn mark_capture_done(tx: &SqlTransaction, order: &OrderId, now_ms: i64) ->
 /// Marks an order's completed refunds as not done, because the provider reports a smaller refunded
 /// sum than the ledger has recorded. A worker requests each of them again. Also sets `failed_at`:
 /// the reconciler reports each refund as a finding until the refund is done again. Returns false if
-/// no refund was recorded as done.
+/// no refund was recorded as done. What a bank took and returned is not owed again: the buyer lost
+/// that dispute in the end.
 async fn owe_again(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<bool> {
     let sql = "UPDATE payments SET refunded = 0, state = 'captured', updated_at = $2 \
          WHERE order_id = $1 AND state IN ('captured', 'refunded') AND owes = 'capture' \
@@ -193,7 +218,8 @@ async fn owe_again(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<
     let sql = "UPDATE refunds SET done_at = NULL, failed_at = $2, due_at = $2, \
          due_set_at = $2, attempts = GREATEST(attempts, 1), \
          note = 'the provider no longer reports this refund' WHERE order_id = $1 \
-         AND done_at IS NOT NULL AND amount > 0 AND NOT EXISTS (SELECT 1 FROM provider_returns x \
+         AND done_at IS NOT NULL AND amount > 0 AND reason <> 'dispute_lost' \
+         AND NOT EXISTS (SELECT 1 FROM provider_returns x \
              WHERE x.refund = refunds.refund AND x.came_back_at IS NULL)";
     Ok(tx.execute(sql, &[&order.as_str(), &now_ms]).await? > 0)
 }

@@ -342,11 +342,14 @@ impl PaymentProvider for StripeProvider {
             PaymentState::Authorised => "amount_capturable",
             _ => "amount",
         };
-        let amount = event::money(&intent, field).ok_or_else(unreadable)?;
+        let mut amount = event::money(&intent, field).ok_or_else(unreadable)?;
         // The charge counts pending refunds as done. Only the refunds themselves show which have
         // succeeded.
-        let returns = self.read_returns(payment, &intent["latest_charge"]).await?;
-        let refunded = returns::sum_gone(&returns, amount.amount);
+        let mut returns = self.read_returns(payment, &intent["latest_charge"]).await?;
+        if state == PaymentState::Captured {
+            amount = returns::with_uncaptured(&mut returns, payment, amount);
+        }
+        let refunded = returns.sum_gone(amount.amount);
         let is_fully_refunded =
             state == PaymentState::Captured && refunded > 0 && refunded == amount.amount;
         Ok(ProviderPayment {
@@ -377,7 +380,9 @@ impl PaymentProvider for StripeProvider {
             return Ok(None);
         };
         let back = event::money(&intent["latest_charge"], "amount_refunded");
-        let left = taken.amount - back.map_or(0, |back| back.amount);
+        // If only a part was captured, the rest counts as refunded.
+        let whole = event::money(&intent, "amount").map_or(taken.amount, |whole| whole.amount);
+        let left = (whole - back.map_or(0, |back| back.amount)).min(taken.amount);
         Ok((left > 0).then(|| taken.currency.with_amount(left)))
     }
 

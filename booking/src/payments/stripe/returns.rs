@@ -1,6 +1,7 @@
 //! Reads from Stripe what went back to a buyer: all refunds of an intent, also those that were made
 //! in the dashboard, and its disputes.
 
+use fairgate_model::money::Money;
 use fairgate_model::payments::returns::{
     DisputeState, ProviderReturns, ReturnOrigin, ReturnState, ReturnedSum,
 };
@@ -38,10 +39,14 @@ impl StripeProvider {
                 continue;
             };
             states.push(state);
-            if state == DisputeState::Lost {
-                let sum = lost_sum(dispute).ok_or_else(unreadable)?;
-                returns.sums.push(sum);
-            }
+            // A dispute that was won may be known as lost, if the bank decided once more.
+            let moved = match state {
+                DisputeState::Open => continue,
+                DisputeState::Won => ReturnState::Failed,
+                DisputeState::Lost => ReturnState::Done,
+            };
+            let sum = disputed_sum(dispute, moved).ok_or_else(unreadable)?;
+            returns.sums.push(sum);
         }
         returns.dispute = DisputeState::of_all(states);
         Ok(returns)
@@ -77,21 +82,47 @@ fn dispute_state(dispute: &Value) -> Option<DisputeState> {
     }
 }
 
-fn lost_sum(dispute: &Value) -> Option<ReturnedSum> {
+fn disputed_sum(dispute: &Value, state: ReturnState) -> Option<ReturnedSum> {
     let id = dispute["id"].as_str().filter(|id| is_plain_id(id))?;
     Some(ReturnedSum {
         id: id.to_owned(),
         amount: money(dispute, "amount")?.amount,
         origin: ReturnOrigin::Dispute,
-        state: ReturnState::Done,
+        state,
     })
 }
 
-/// Returns how much of `captured` is gone: the finished refunds and the lost disputes.
-pub(super) fn sum_gone(returns: &ProviderReturns, captured: i64) -> i64 {
-    let done = returns.sums.iter();
-    let done = done.filter(|sum| sum.state == ReturnState::Done);
-    done.map(|sum| sum.amount).sum::<i64>().min(captured)
+/// Returns what a payment that is captured brought: its whole amount. If somebody captured only a
+/// part in the dashboard, the rest counts as given back. Stripe makes a refund for the rest; where
+/// no refund is listed for it, one is added here.
+pub(super) fn with_uncaptured(
+    returns: &mut ProviderReturns,
+    payment: &Payment,
+    received: Money,
+) -> Money {
+    let whole = payment.amount;
+    if received.currency != whole.currency || received.amount >= whole.amount {
+        return received;
+    }
+    let unasked = returns
+        .sums
+        .iter()
+        .filter(|sum| sum.state == ReturnState::Done && sum.origin == ReturnOrigin::AtProvider);
+    let listed: i64 = unasked.map(|sum| sum.amount).sum();
+    let missing = whole.amount - received.amount - listed;
+    if missing > 0 {
+        let rest = ReturnedSum {
+            id: format!(
+                "{}_not_captured",
+                payment.reference.as_deref().unwrap_or("")
+            ),
+            amount: missing,
+            origin: ReturnOrigin::AtProvider,
+            state: ReturnState::Done,
+        };
+        returns.sums.insert(0, rest);
+    }
+    whole
 }
 
 #[cfg(test)]
@@ -117,20 +148,5 @@ mod tests {
         assert_eq!(state("warning_needs_response"), None);
         assert_eq!(state("needs_response"), Some(DisputeState::Open));
         assert_eq!(state("lost"), Some(DisputeState::Lost));
-    }
-
-    #[test]
-    fn no_more_is_gone_than_was_captured() {
-        let sum = |amount| ReturnedSum {
-            id: format!("re_{amount}"),
-            amount,
-            origin: ReturnOrigin::AtProvider,
-            state: ReturnState::Done,
-        };
-        let returns = ProviderReturns {
-            sums: vec![sum(60), sum(100)],
-            dispute: None,
-        };
-        assert_eq!(sum_gone(&returns, 100), 100);
     }
 }

@@ -35,6 +35,8 @@ pub struct PlayedHistory {
     pub acts: Vec<String>,
     /// Money that belongs to no payment: the id of its intent, and its sum.
     pub unknown: Vec<(String, i64)>,
+    /// The intents of such money that was all given back.
+    pub given_back: Vec<String>,
 }
 
 impl History {
@@ -119,6 +121,13 @@ impl History {
             }
             2 => self.pay(order, false).await,
             3 => self.unknown_money(order),
+            4 => {
+                self.pay(order, true).await;
+                let part = self.dice.random_range(1..4_000);
+                let done = self.stripe.capture_part_in_dashboard(&payment, part);
+                self.note("captured in part at the provider", format!("{part} {done}"));
+                self.wait_for_tickets(order).await;
+            }
             _ => {
                 self.pay(order, true).await;
                 self.wait_for_tickets(order).await;
@@ -195,8 +204,12 @@ impl History {
 
     fn open_dispute(&mut self) {
         let payment = self.any_payment();
-        let done = self.stripe.open_dispute(&payment);
-        self.note("disputed", done);
+        let amount = match self.dice.random_range(0..2) {
+            0 => i64::MAX,
+            _ => self.dice.random_range(1..9_000),
+        };
+        let done = self.stripe.open_dispute_over(&payment, amount);
+        self.note("disputed", format!("{amount} {done}"));
     }
 
     fn close_disputes(&mut self) {
@@ -217,7 +230,21 @@ impl History {
         PaymentId::of_order(&OrderId::of_hold(&hold))
     }
 
+    /// Captures money that belongs to no payment, or gives a part or all of such money back.
     fn unknown_money(&mut self, order: &Value) {
+        if let Some((id, sum)) = self.played.unknown.pop() {
+            let amount = match self.dice.random_range(0..2) {
+                0 => sum,
+                _ => self.dice.random_range(1..=sum),
+            };
+            let done = self.stripe.refund_intent(&id, amount);
+            self.note("unknown money given back", format!("{id} {amount} {done}"));
+            match amount < sum {
+                true => self.played.unknown.push((id, sum - amount)),
+                false => self.played.given_back.push(id),
+            }
+            return;
+        }
         let amount = self.dice.random_range(100..9_000);
         let own = text(&order["payment"], "payment");
         let payment = match self.dice.random_range(0..2) {

@@ -91,9 +91,41 @@ impl FakeStripeServer {
         })
     }
 
+    /// Captures a part of an authorised intent in the dashboard. Returns false if it is not
+    /// authorised, or if the part is not a part.
+    pub fn capture_part_in_dashboard(&self, payment: &str, amount: i64) -> bool {
+        self.change_newest(payment, |intent, _| {
+            let may_capture =
+                intent.status == "requires_capture" && (1..intent.amount).contains(&amount);
+            may_capture.then(|| {
+                intent.capture_part(amount);
+                "payment_intent.succeeded"
+            })
+        })
+    }
+
+    /// Refunds an amount of an intent in the dashboard, whoever made it. Returns false if it has
+    /// not so much left.
+    pub fn refund_intent(&self, id: &str, amount: i64) -> bool {
+        let refunded = {
+            let mut inner = self.inner.lock();
+            let intent = inner.intents.get_mut(id);
+            intent.is_some_and(|intent| intent.refund("succeeded", Some(amount), "", "").is_ok())
+        };
+        if refunded {
+            self.send_event("charge.refunded", id);
+        }
+        refunded
+    }
+
     /// Opens a dispute over all that is left of a captured intent. Returns false if nothing is
     /// left, or if there is a dispute already.
     pub fn open_dispute(&self, payment: &str) -> bool {
+        self.open_dispute_over(payment, i64::MAX)
+    }
+
+    /// Does the same as [`Self::open_dispute`], over at most this amount.
+    pub fn open_dispute_over(&self, payment: &str, amount: i64) -> bool {
         self.change_newest(payment, |intent, number| {
             let left = intent.amount - intent.refunded;
             let may_dispute =
@@ -101,7 +133,7 @@ impl FakeStripeServer {
             may_dispute.then(|| {
                 intent.disputes.push(StripeDispute {
                     id: format!("dp_{number}"),
-                    amount: left,
+                    amount: left.min(amount),
                     status: "needs_response",
                 });
                 "charge.dispute.created"

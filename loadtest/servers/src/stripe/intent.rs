@@ -27,6 +27,8 @@ pub struct StripeIntent {
     refund_payments: Vec<String>,
     /// The disputes of the intent's charge.
     pub(super) disputes: Vec<StripeDispute>,
+    /// How much of the amount was not captured, in minor units.
+    pub(super) not_captured: i64,
     /// How often the intent was captured.
     pub captures: u32,
     /// The number of the intent. Later intents have larger numbers.
@@ -77,6 +79,7 @@ impl StripeIntent {
             parts: Vec::new(),
             refund_payments: Vec::new(),
             disputes: Vec::new(),
+            not_captured: 0,
             captures: 0,
             made,
             currency,
@@ -89,6 +92,17 @@ impl StripeIntent {
     /// Returns a value that the caller stored with the intent.
     pub(super) fn metadata_value(&self, name: &str) -> &str {
         self.metadata.get(name).map_or("", String::as_str)
+    }
+
+    /// Captures a part of the amount. As at Stripe, the rest is a refund.
+    pub(super) fn capture_part(&mut self, amount: i64) {
+        self.status = "succeeded";
+        self.captures += 1;
+        self.not_captured = self.amount - amount;
+        self.refunds.push("succeeded");
+        self.parts.push((self.not_captured, String::new()));
+        self.refund_payments.push(String::new());
+        self.count_refunds();
     }
 
     /// Tries a card. Returns the kind of the event to send, or `None` if the intent no longer waits
@@ -119,12 +133,14 @@ impl StripeIntent {
         id: &str,
         payment: &str,
     ) -> Result<(), StripeErrorReply> {
-        let left = self.amount - self.refunded;
+        let left = self.amount - self.refunded - self.lost();
         if self.status != "succeeded" {
             let message = "this intent has no successful charge to refund";
             return Err(invalid("payment_intent_unexpected_state", "", message));
         }
-        if self.disputes.iter().any(|dispute| dispute.status != "won") {
+        let mut disputes = self.disputes.iter();
+        let is_open = disputes.any(|dispute| dispute.status == "needs_response");
+        if is_open || (left == 0 && self.lost() > 0) {
             let message = "the charge has been charged back";
             return Err(invalid("charge_disputed", "", message));
         }
@@ -237,7 +253,7 @@ impl StripeIntent {
         };
         let mut intent = json!({
             "id": id, "object": "payment_intent", "status": self.status, "amount": self.amount,
-            "amount_capturable": capturable, "amount_received": self.captured(), "currency": self.currency,
+            "amount_capturable": capturable, "amount_received": (self.captured() - self.not_captured).max(0), "currency": self.currency,
             "metadata": self.metadata, "client_secret": format!("{id}_secret_x"),
             "latest_charge": format!("ch_{id}"),
             "last_payment_error": self.declined.then(|| json!({ "code": "card_declined" })),

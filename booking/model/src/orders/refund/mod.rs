@@ -131,6 +131,37 @@ pub struct OwedRefund {
     pub payment: Payment,
 }
 
+/// The money that pays for an order's seats, in minor units. It may be in the payments of orders
+/// that were exchanged for this order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct MoneyOfOrder {
+    /// The part that no refund has taken.
+    pub left: i64,
+    /// The part that went back at the provider without a call of ours, and that no refund of
+    /// tickets counts so far.
+    pub uncovered: i64,
+    /// The part that went back at the provider, and of which nobody has said what it was for.
+    pub unsettled: i64,
+}
+
+impl MoneyOfOrder {
+    /// Returns how much of a refund still has to go back if the rule gives `amount` for its
+    /// tickets, and `keeps_seats` says that other seats of the order stay.
+    ///
+    /// - What went back at the provider counts for the last tickets of an order, unless somebody
+    ///   has said what it was for. So the buyer gets what the rule gives, and not more.
+    /// - Seats that stay are never left without any money.
+    #[must_use]
+    pub fn owed(self, amount: i64, keeps_seats: bool) -> i64 {
+        let counts = match keeps_seats {
+            true if amount >= self.left => self.uncovered,
+            true => 0,
+            false => self.uncovered.min(self.unsettled),
+        };
+        (amount - counts.clamp(0, amount)).min(self.left.max(0))
+    }
+}
+
 /// The tickets that are to be given back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TicketSelection {

@@ -418,3 +418,19 @@ proptest! {
         prop_assert!(kept <= rule.fee_for_price(order.currency.with_amount(order.total)));
     }
 }
+
+#[test]
+fn what_went_back_at_the_provider_counts_for_the_last_tickets_until_it_is_settled() {
+    let money = |left, uncovered, unsettled| MoneyOfOrder {
+        left,
+        uncovered,
+        unsettled,
+    };
+    assert_eq!(money(200, 0, 0).owed(180, false), 180);
+    assert_eq!(money(170, 30, 30).owed(180, false), 150);
+    assert_eq!(money(170, 30, 0).owed(180, false), 170, "a present");
+    assert_eq!(money(170, 30, 30).owed(90, true), 90, "other seats stay");
+    assert_eq!(money(80, 120, 120).owed(90, true), 0, "never without money");
+    assert_eq!(money(50, 150, 150).owed(180, false), 30);
+    assert_eq!(money(0, 200, 200).owed(180, false), 0);
+}

@@ -202,6 +202,11 @@ pub const ROWS: &[CommandRow] = &[
         "loadtest bench delta [--watchers 15000] [--buyers 600] [--seconds 10] [--unjudged] [--json]",
         How::By("cargo run --release -p loadtest -- bench delta"),
     ),
+    short(
+        "loadtest bench purchases [--buyers 200] [--seconds 10] [--before FOLDER] [--turns 3] [--rig …] [--json]",
+        "loadtest bench purchases --buyers 5 --seconds 3 --turns 1",
+        &["5 people buy at the same time"],
+    ),
     row(
         "loadtest bench lists [--showings 15000] [--clients 20] [--seconds 5] [--only TEXT] [--unjudged] [--rig …] [--json]",
         How::By("cargo run --release -p loadtest -- bench lists"),

@@ -180,8 +180,10 @@ impl PaymentEventInbox {
         } = stored;
         let (id, now_ms) = (event.clone(), self.clock.now_ms());
         let parsed = self.read_event(&body);
+        let mut may_owe_refunds = false;
         let settled = match self.complete_event_from_provider(parsed).await {
             Ok(completed) => {
+                may_owe_refunds = completed.tells_returns();
                 let settled =
                     self.ledger
                         .settle(provider.clone(), event.clone(), completed, now_ms);
@@ -206,7 +208,10 @@ impl PaymentEventInbox {
         metrics::counter!("fairgate_provider_events_total", "outcome" => outcome).increment(1);
         self.seats.notify_worker();
         self.effects.notify_worker();
-        self.refunds.notify_worker();
+        // The worker would look in vain after nearly all events.
+        if may_owe_refunds {
+            self.refunds.notify_worker();
+        }
         self.late.notify_worker();
     }
 

@@ -186,6 +186,14 @@ pub enum ParsedProviderEvent {
     Unreadable,
 }
 
+impl ParsedProviderEvent {
+    /// Returns whether it is an event that tells what went back to the buyer.
+    #[must_use]
+    pub fn tells_returns(&self) -> bool {
+        matches!(self, Self::Event(event) if event.returns.is_some())
+    }
+}
+
 /// A payment as the provider reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderPayment {

@@ -194,7 +194,7 @@ impl GatewayApp {
     /// Serves until `shutdown`. Then `/readyz` reports that the process is draining, and the
     /// process serves on for the notice, so that proxies stop sending visitors. Then sockets are
     /// asked to reconnect, running calls end, and the ledger is closed. A process that lost a lease
-    /// gives no notice.
+    /// or its ledger's file gives no notice.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self {
             listener,
@@ -229,7 +229,7 @@ impl GatewayApp {
             leave.send_replace(true);
             tokio::time::sleep(notice).await;
         };
-        until_ended(shutdown, leases.as_ref()).await;
+        until_ended(shutdown, leases.as_ref(), Some(&installation)).await;
         tracing::info!("draining");
         leave.send_replace(true);
         stop.send_replace(true);

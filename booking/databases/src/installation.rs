@@ -4,6 +4,8 @@ mod counter;
 mod own;
 mod sealed;
 
+use std::future::pending;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use counter::{LedgerCounter, LedgerSetBack};
@@ -140,6 +142,19 @@ impl Installation {
         match self {
             Self::File(_) => SqlDialect::Sqlite,
             Self::Server(_) => SqlDialect::Postgres,
+        }
+    }
+
+    /// Returns the path of a SQLite file once the file is not there any more, because somebody
+    /// moved, replaced or removed it. From then on the file takes no write, and the process must
+    /// end. Never returns for a PostgreSQL database.
+    pub async fn wait_until_file_moved(&self) -> PathBuf {
+        match self {
+            Self::File(writer) => {
+                writer.wait_until_moved().await;
+                writer.path().to_owned()
+            }
+            Self::Server(_) => pending().await,
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod counter_file;
 mod error;
+mod file_id;
 mod installation;
 mod own_tables;
 mod postgres;

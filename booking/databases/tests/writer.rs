@@ -1,5 +1,7 @@
 //! Tests the writer: writes are grouped, isolated, durable and ordered.
 
+use std::time::Duration;
+
 use fairgate_databases::{Installation, LedgerError, SqliteDatabase};
 
 async fn writer() -> (tempfile::TempDir, SqliteDatabase) {
@@ -253,5 +255,36 @@ async fn found(
         }
         assert!(std::time::Instant::now() < deadline, "{found:?}");
         tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_was_moved_or_replaced_takes_no_further_write_and_keeps_the_earlier_ones() {
+    for is_replaced in [false, true] {
+        let (folder, writer) = writer().await;
+        put(&writer, 1).await.expect("the file is in its place");
+        let (place, aside) = (
+            folder.path().join("ledger.db"),
+            folder.path().join("aside.db"),
+        );
+        let installation = Installation::File(writer.clone());
+        std::fs::rename(&place, &aside).expect("moved");
+        if is_replaced {
+            std::fs::write(&place, "another file").expect("written");
+        }
+        let refused = put(&writer, 2).await.expect_err("the file is elsewhere");
+        assert!(matches!(refused, LedgerError::Unavailable(_)), "{refused}");
+        let noticed = installation.wait_until_file_moved();
+        let noticed = tokio::time::timeout(Duration::from_secs(20), noticed).await;
+        assert_eq!(noticed.expect("it is noticed"), place);
+        if is_replaced {
+            let other = std::fs::read_to_string(&place).expect("readable");
+            assert_eq!(other, "another file", "it was not changed");
+        }
+        std::fs::rename(&aside, &place).expect("moved back");
+        assert!(put(&writer, 3).await.is_err(), "the process ends");
+        writer.close().await.expect("closed");
+        let again = SqliteDatabase::open(&place).expect("it opens");
+        assert_eq!(count(&again).await, 1);
     }
 }

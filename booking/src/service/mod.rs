@@ -135,9 +135,9 @@ impl BookingService {
         self.listener.local_addr()
     }
 
-    /// Serves until `shutdown`, or until another process has taken a lease of this process. Then
-    /// drains: reports that it is not ready, waits until gateways have noticed, ends the calls,
-    /// ends the workers, and closes the ledger.
+    /// Serves until `shutdown`, or until another process has taken a lease of this process or the
+    /// ledger's file is not in its place any more. Then drains: reports that it is not ready, waits
+    /// until gateways have noticed, ends the calls, ends the workers, and closes the ledger.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         let Self {
             listener,
@@ -198,7 +198,7 @@ impl BookingService {
                 tokio::spawn(serving)
             })
             .collect();
-        until_ended(shutdown, leases.as_ref()).await;
+        until_ended(shutdown, leases.as_ref(), installation.as_ref()).await;
         tracing::info!("draining");
         stop.send_replace(true);
         tokio::time::sleep(config.drain.notice.unwrap_or(DRAIN_NOTICE)).await;

@@ -15,7 +15,7 @@ use crate::store::redis::RedisLedgerCounter;
 const KEEP_EVERY: Duration = Duration::from_secs(1);
 
 /// Compares and raises the counters of a ledger that several processes share. A ledger in a file
-/// needs this only when it is opened: while it is open, no other file can take its place.
+/// needs this only when it is opened: if another file takes its place, the process ends.
 #[derive(Clone)]
 pub struct CounterKeeper {
     /// The ledger.

@@ -80,12 +80,16 @@ impl Process {
         )
     }
 
-    /// Sends SIGTERM, waits until the process has ended with success, and returns the rest of the
-    /// log.
-    fn end(mut self) -> String {
+    /// Sends SIGTERM and waits as [`Self::ended`] does.
+    fn end(self) -> String {
         let id = self.child.id().to_string();
         let sent = Command::new("kill").args(["-TERM", &id]).status();
         assert!(sent.expect("the command kill runs").success());
+        self.ended()
+    }
+
+    /// Waits until the process has ended with success, and returns the rest of the log.
+    fn ended(mut self) -> String {
         let since = Instant::now();
         let status = loop {
             if let Some(status) = self.child.try_wait().expect("a status") {
@@ -141,6 +145,23 @@ async fn booking_alone_serves_its_routes_and_warns_about_missing_settings() {
     assert_eq!(wrong.headers()["content-type"], "application/problem+json");
     let log = process.end();
     assert!(log.contains("draining"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn booking_ends_when_its_ledger_is_moved_and_starts_again_when_it_is_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (ledger, aside) = (
+        folder.path().join("ledger.db"),
+        folder.path().join("aside.db"),
+    );
+    let process = Process::start(folder.path(), &[]);
+    std::fs::rename(&ledger, &aside).expect("moved");
+    let log = process.ended();
+    assert!(log.contains("was moved, replaced or removed"), "{log}");
+    assert!(log.contains("Put the ledger's own file back"), "{log}");
+    std::fs::rename(&aside, &ledger).expect("moved back");
+    let again = Process::start(folder.path(), &[]);
+    assert_eq!(again.get("/readyz").await.0, 200);
 }
 
 #[test]

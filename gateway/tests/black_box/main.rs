@@ -35,6 +35,7 @@ mod line;
 mod log;
 mod looks;
 mod misconfigured;
+mod moved_ledger;
 mod moved_place;
 mod moving;
 mod order_states;

@@ -424,7 +424,7 @@ async fn a_server_that_is_killed_never_looks_like_one_that_went_back() {
 }
 
 /// Starts a gateway on this folder, which must refuse to start. Returns what it says.
-fn refused_start(data: &Path) -> String {
+pub(crate) fn refused_start(data: &Path) -> String {
     let mut command = gateway();
     command.args(["serve", "--listen", "127.0.0.1:0", "--data"]);
     let output = command.arg(data).output().expect("it starts");

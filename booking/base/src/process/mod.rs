@@ -13,6 +13,7 @@ pub mod warning_log;
 
 pub use logging::{error_text, start_logging};
 
+use fairgate_databases::Installation;
 use leases::ProcessLeases;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use tokio::runtime::Runtime;
@@ -79,16 +80,32 @@ pub fn recorder() -> PrometheusHandle {
     handle
 }
 
-/// Waits for `shutdown`, or until another process has taken one of the leases.
-pub async fn until_ended(shutdown: impl Future<Output = ()>, leases: Option<&ProcessLeases>) {
+/// Waits for `shutdown`, or until the process has lost its ledger: another process has taken one of
+/// the leases, or the ledger's file is not in its place any more. Logs what happened.
+pub async fn until_ended(
+    shutdown: impl Future<Output = ()>,
+    leases: Option<&ProcessLeases>,
+    installation: Option<&Installation>,
+) {
     let lost = async {
         match leases {
             Some(leases) => leases.wait_until_lost().await,
             None => std::future::pending().await,
         }
     };
+    let moved = async {
+        let Some(installation) = installation else {
+            return std::future::pending().await;
+        };
+        let ledger = installation.wait_until_file_moved().await;
+        tracing::error!(
+            ledger = %ledger.display(),
+            "the ledger's file was moved, replaced or removed while this process was using it, so this process takes no more orders and ends. What is in its place now was not changed. Put the ledger's own file back, or restore a backup with `gateway restore FILE --data DIR`, and start again"
+        );
+    };
     tokio::select! {
         () = shutdown => {}
         () = lost => {}
+        () = moved => {}
     }
 }

@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 
 use super::condition::SqliteFileHealth;
 use super::connection::SqliteConnection;
+use super::place::FilePlace;
 use crate::LedgerError;
 use crate::counter_file::{CountedOutside, CounterFile};
 use crate::own_tables::RAISE_COUNTER;
@@ -148,6 +149,25 @@ pub(super) struct WriterSurroundings {
     pub health: Arc<SqliteFileHealth>,
     /// The file outside the ledger that remembers how far it got, if there is one.
     pub counter_file: Arc<OnceLock<CounterFile>>,
+    /// Where the file must be.
+    pub place: Arc<FilePlace>,
+}
+
+impl WriterSurroundings {
+    /// Notes that a commit failed, and logs it. A file that lost its place is not logged for each
+    /// commit, because the process ends and says why.
+    fn note_commit_failure(&self, reason: &str, writes: usize) {
+        let is_first = self.health.note_commit_failure(reason);
+        if is_first && !self.place.is_lost() {
+            tracing::error!(
+                reason,
+                writes,
+                "a ledger commit failed; its writes were refused"
+            );
+        } else {
+            tracing::debug!(reason, writes, "another ledger commit failed");
+        }
+    }
 }
 
 /// Runs the queued commands. Returns after the command to close, or when every handle is dropped.
@@ -270,7 +290,8 @@ fn commit_group(
     let mut other_command = None;
     let changed_before = connection.with_connection(rusqlite::Connection::total_changes);
     connection.set_orders_without_provider(0);
-    let outcome = match connection.batch("BEGIN IMMEDIATE") {
+    let begun = surroundings.place.require();
+    let outcome = match begun.and_then(|()| connection.batch("BEGIN IMMEDIATE")) {
         Ok(()) => {
             callbacks.push(first(Some(connection)));
             // Without a transaction, each further statement would be committed by itself.
@@ -296,17 +317,7 @@ fn commit_group(
     }
     let failure = outcome.err().map(|error| error.to_string());
     if let Some(reason) = &failure {
-        let is_first = surroundings.health.note_commit_failure(reason);
-        let writes = callbacks.len();
-        if is_first {
-            tracing::error!(
-                reason,
-                writes,
-                "a ledger commit failed; its writes were refused"
-            );
-        } else {
-            tracing::debug!(reason, writes, "another ledger commit failed");
-        }
+        surroundings.note_commit_failure(reason, callbacks.len());
     }
     for settle in callbacks {
         settle(failure.as_deref());

@@ -5,9 +5,10 @@ mod condition;
 mod connection;
 mod copy;
 mod group;
+mod place;
 mod reader;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, OnceLock, mpsc};
 
 use rusqlite::{Connection, OpenFlags};
@@ -20,6 +21,7 @@ pub(crate) use connection::SqliteConnection;
 pub use copy::{LedgerCopy, check_ledger_file, copy_ledger_file};
 pub(crate) use group::checkpoint_and_close as close_whole;
 use group::{WriterCommand, WriterSurroundings};
+pub(crate) use place::FilePlace;
 use reader::SqliteReaderPool;
 pub(crate) use reader::open as open_to_read;
 
@@ -28,27 +30,29 @@ pub(crate) use reader::open as open_to_read;
 pub struct SqliteDatabase {
     jobs: mpsc::Sender<WriterCommand>,
     readers: Arc<SqliteReaderPool>,
-    path: Arc<PathBuf>,
+    place: Arc<FilePlace>,
     health: Arc<SqliteFileHealth>,
     counter_file: Arc<OnceLock<CounterFile>>,
 }
 
 impl SqliteDatabase {
-    /// Starts the writing thread of the file at `path`. The connection comes from
+    /// Starts the writing thread of the file in this place. The connection comes from
     /// [`open_to_write`].
     ///
     /// # Errors
     /// Returns an error where the thread cannot be started.
     pub(crate) fn start(
-        path: &Path,
+        place: FilePlace,
         connection: Arc<SqliteConnection>,
     ) -> Result<Self, LedgerError> {
         let (jobs, inbox) = mpsc::channel();
+        let place = Arc::new(place);
         let health = Arc::<SqliteFileHealth>::default();
         let counter_file = Arc::<OnceLock<CounterFile>>::default();
         let writer = WriterSurroundings {
             health: Arc::clone(&health),
             counter_file: Arc::clone(&counter_file),
+            place: Arc::clone(&place),
         };
         std::thread::Builder::new()
             .name("ledger-writer".to_owned())
@@ -56,8 +60,8 @@ impl SqliteDatabase {
             .map_err(|error| LedgerError::Unavailable(error.to_string()))?;
         Ok(Self {
             jobs,
-            readers: Arc::new(SqliteReaderPool::new(path.to_owned())),
-            path: Arc::new(path.to_owned()),
+            readers: Arc::new(SqliteReaderPool::new(Arc::clone(&place))),
+            place,
             health,
             counter_file,
         })
@@ -71,7 +75,7 @@ impl SqliteDatabase {
     /// Returns the file's path.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        self.place.path()
     }
 
     /// Queues one domain transaction. The returned future is ready once the transaction is durable,

@@ -2,12 +2,13 @@
 //! because SQLite writes to its write-ahead log.
 
 use parking_lot::Mutex;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use rusqlite::{Connection, OpenFlags};
 
 use super::connection::SqliteConnection;
+use super::place::FilePlace;
 use crate::LedgerError;
 
 /// The most idle connections in the pool. The number is small because each connection has its own
@@ -15,7 +16,7 @@ use crate::LedgerError;
 const IDLE_MAX: usize = 4;
 
 pub(crate) struct SqliteReaderPool {
-    path: PathBuf,
+    place: Arc<FilePlace>,
     idle: Mutex<IdleConnections>,
 }
 
@@ -27,9 +28,9 @@ struct IdleConnections {
 }
 
 impl SqliteReaderPool {
-    pub(crate) fn new(path: PathBuf) -> Self {
+    pub(crate) fn new(place: Arc<FilePlace>) -> Self {
         Self {
-            path,
+            place,
             idle: Mutex::default(),
         }
     }
@@ -41,7 +42,11 @@ impl SqliteReaderPool {
     {
         let connection = match self.take_idle_connection()? {
             Some(connection) => connection,
-            None => open(&self.path).map_err(LedgerError::from)?,
+            None => {
+                // Another file in its place would be another ledger.
+                self.place.require()?;
+                open(self.place.path()).map_err(LedgerError::from)?
+            }
         };
         let result = query(&connection);
         let mut idle = self.idle.lock();

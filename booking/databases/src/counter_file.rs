@@ -2,16 +2,19 @@
 //! counter than the file is an older copy of itself.
 //!
 //! The file is written after a commit, so it may be behind the ledger, but is never ahead of it. A
-//! thread of its own writes it, so that no commit waits for the disk of this file.
+//! thread of its own writes it, so that no commit waits for the disk of this file. If somebody
+//! removes the file meanwhile, the thread writes it again.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
+
+use crate::file_id::FileId;
 
 /// The length of each line of the file, in bytes. A line is within one sector of a disk, so it is
 /// written whole or not at all.
@@ -20,9 +23,9 @@ const LINE_BYTES: usize = 128;
 const HEAD: &str = "Fairgate writes here how far the ledger got. A ledger that is behind this is an older copy, and sells nothing.";
 /// The lines after the head are written in turn, so that one of them is always whole.
 const LINES: u64 = 2;
-/// How often the file is forced to the disk while it changes. Only a loss of power can lose what
-/// was written since.
-const SYNC_EVERY: Duration = Duration::from_secs(1);
+/// How often the file is forced to the disk if it has changed, and written again if somebody has
+/// removed it. Only a loss of power can lose what was written since.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 
 /// How far a ledger got, as a place outside it remembers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +66,12 @@ pub enum CounterFileError {
     /// The system does not let this process read or write it.
     #[error("{0}")]
     System(#[from] io::Error),
+    /// It is a folder, a device or a pipe. Reading it might never end.
+    #[error("it is not a regular file")]
+    NotRegular,
+    /// It was written for another ledger while this one was counted.
+    #[error("it is the counter of another ledger")]
+    OtherLedger,
     /// It is another file, or a damaged one.
     #[error("it is not a counter that Fairgate wrote")]
     Unreadable,
@@ -113,11 +122,16 @@ impl CounterRecord {
     /// # Errors
     /// [`CounterFileError`].
     pub fn read(path: &Path) -> Result<Option<Self>, CounterFileError> {
-        let text = match std::fs::read(path) {
-            Ok(text) => text,
+        match std::fs::metadata(path) {
+            Ok(metadata) if !metadata.is_file() => return Err(CounterFileError::NotRegular),
+            Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error.into()),
-        };
+        }
+        // Another file may be very long.
+        let length = (LINES + 1) * LINE_BYTES as u64;
+        let mut text = Vec::new();
+        File::open(path)?.take(length).read_to_end(&mut text)?;
         let lines = text.chunks(LINE_BYTES).skip(1);
         let newest = lines
             .filter_map(Self::parse)
@@ -170,15 +184,16 @@ impl CounterFile {
     /// its folder are made where they are missing.
     ///
     /// # Errors
-    /// Returns the system's error if the file cannot be written or the thread cannot be started.
-    pub fn start(path: &Path, record: CounterRecord) -> io::Result<Self> {
+    /// [`CounterFileError`], also if the thread cannot be started. A file that is not the counter
+    /// of this ledger is not changed.
+    pub fn start(path: &Path, record: CounterRecord) -> Result<Self, CounterFileError> {
         if let Some(folder) = path
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
         {
             std::fs::create_dir_all(folder)?;
         }
-        let file = open_whole(path, record)?;
+        let open = OpenCounter::open(path, record)?;
         let shared = Arc::new(SharedCounter {
             path: path.to_owned(),
             state: Mutex::new(CounterState {
@@ -193,7 +208,7 @@ impl CounterFile {
         let of_thread = Arc::clone(&shared);
         std::thread::Builder::new()
             .name("ledger-counter".to_owned())
-            .spawn(move || of_thread.write_until_ended(&file, record))?;
+            .spawn(move || of_thread.write_until_ended(open))?;
         Ok(Self {
             _end: Arc::new(EndOfHandles(Arc::clone(&shared))),
             shared,
@@ -249,91 +264,131 @@ impl CounterFile {
 }
 
 impl SharedCounter {
-    /// Writes each new counter at once, and forces the file to the disk once a second. The file has
-    /// `record` already.
-    fn write_until_ended(&self, file: &File, record: CounterRecord) {
-        let CounterRecord { ledger, counted } = record;
-        let (mut written, mut turn, mut sync_due) = (counted, 0, None);
+    /// Writes each new counter at once. Once a second, forces the file to the disk, writes it again
+    /// if somebody removed it, and tries again what failed.
+    fn write_until_ended(&self, mut open: OpenCounter) {
+        let mut check_due = Instant::now() + CHECK_EVERY;
         loop {
             let mut state = self.state.lock();
-            while state.newest == written && !state.has_ended && !state.is_awaited {
-                match sync_due {
-                    Some(due) => {
-                        if self.changed.wait_until(&mut state, due).timed_out() {
-                            break;
-                        }
-                    }
-                    None => self.changed.wait(&mut state),
+            while !state.is_awaited && !state.has_ended {
+                let is_news = state.newest != open.written.counted && state.trouble.is_none();
+                if is_news || self.changed.wait_until(&mut state, check_due).timed_out() {
+                    break;
                 }
             }
-            let (newest, must_sync) = (state.newest, state.is_awaited || state.has_ended);
-            let (is_last, is_idle) = (state.has_ended, newest == state.synced);
+            let (newest, is_last) = (state.newest, state.has_ended);
+            let is_due = check_due <= Instant::now();
+            let must_sync = is_due || is_last || state.is_awaited;
             state.is_awaited = false;
             drop(state);
-            if is_last && is_idle {
-                return;
+            if is_due {
+                check_due = Instant::now() + CHECK_EVERY;
             }
-            let mut outcome = Ok(());
-            if newest != written {
-                turn = (turn + 1) % LINES;
-                let counted = newest;
-                outcome = write_line(file, turn, CounterRecord { ledger, counted });
-                written = newest;
-                sync_due = sync_due.or_else(|| Some(Instant::now() + SYNC_EVERY));
-            }
-            let is_due = sync_due.is_some_and(|due| due <= Instant::now());
-            if outcome.is_ok() && (must_sync || is_due) {
-                outcome = file.sync_data();
-                sync_due = None;
-                if outcome.is_ok() {
-                    self.state.lock().synced = written;
-                }
-            }
-            self.note_outcome(outcome);
+            let written = open.write(&self.path, newest, must_sync);
+            self.note_outcome(written, open.synced);
             if is_last {
                 return;
             }
         }
     }
 
-    fn note_outcome(&self, outcome: io::Result<()>) {
+    fn note_outcome(&self, written: Result<(), CounterFileError>, synced: CountedOutside) {
         let mut state = self.state.lock();
-        if let Err(error) = &outcome
+        if let Err(error) = &written
             && state.trouble.is_none()
         {
             tracing::error!(file = %self.path.display(), %error, "the counter outside the ledger was not written");
         }
-        state.trouble = outcome.err().map(|error| error.to_string());
+        state.trouble = written.err().map(|error| error.to_string());
+        state.synced = synced;
         self.changed.notify_all();
     }
 }
 
-/// Opens the file to write in it. A new file is made under another name first, so that a file with
-/// this name always has a counter.
-fn open_whole(path: &Path, record: CounterRecord) -> io::Result<File> {
-    if !path.exists() {
-        let mut name = path.as_os_str().to_owned();
-        name.push(".new");
-        let fresh = PathBuf::from(name);
-        let mut file = File::create(&fresh)?;
-        let text = [padded(HEAD), record.line()].concat();
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&fresh, path)?;
-        if let Some(folder) = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty())
-        {
-            File::open(folder)?.sync_all()?;
+/// The file as the thread has it open.
+struct OpenCounter {
+    file: File,
+    /// What its newest line has.
+    written: CounterRecord,
+    /// Which line that is.
+    turn: u64,
+    /// What the file is known to have, on the disk.
+    synced: CountedOutside,
+}
+
+impl OpenCounter {
+    /// Opens the file and writes all its lines. A new file is made under another name first, so
+    /// that a file with this name always has a counter.
+    ///
+    /// # Errors
+    /// [`CounterFileError`]. A file that is not the counter of this ledger is not changed.
+    fn open(path: &Path, record: CounterRecord) -> Result<Self, CounterFileError> {
+        match CounterRecord::read(path)? {
+            None => make_whole(path, record)?,
+            Some(other) if other.ledger != record.ledger => {
+                return Err(CounterFileError::OtherLedger);
+            }
+            Some(_) => {}
         }
+        let file = File::options().write(true).open(path)?;
+        // A line that was read last time is written over only after another one is whole.
+        for turn in 0..LINES {
+            write_line(&file, turn, record)?;
+            file.sync_data()?;
+        }
+        Ok(Self {
+            file,
+            written: record,
+            turn: 0,
+            synced: record.counted,
+        })
     }
-    let file = File::options().write(true).open(path)?;
-    // A line that was read last time is written over only after another one is whole.
-    for turn in 0..LINES {
-        write_line(&file, turn, record)?;
-        file.sync_data()?;
+
+    /// Writes the newest counter, if the file does not have it. If `must_sync` is true, also makes
+    /// sure that the file is in its place and on the disk.
+    fn write(
+        &mut self,
+        path: &Path,
+        newest: CountedOutside,
+        must_sync: bool,
+    ) -> Result<(), CounterFileError> {
+        let record = CounterRecord {
+            counted: newest,
+            ..self.written
+        };
+        if must_sync && !FileId::of(&self.file.metadata()?).is_at(path)? {
+            *self = Self::open(path, record)?;
+            return Ok(());
+        }
+        if record != self.written {
+            let turn = (self.turn + 1) % LINES;
+            write_line(&self.file, turn, record)?;
+            (self.written, self.turn) = (record, turn);
+        }
+        if must_sync && self.synced != newest {
+            self.file.sync_data()?;
+            self.synced = newest;
+        }
+        Ok(())
     }
-    Ok(file)
+}
+
+fn make_whole(path: &Path, record: CounterRecord) -> io::Result<()> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    let fresh = PathBuf::from(name);
+    let mut file = File::create(&fresh)?;
+    let text = [padded(HEAD), record.line()].concat();
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    std::fs::rename(&fresh, path)?;
+    match path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+    {
+        Some(folder) => File::open(folder)?.sync_all(),
+        None => Ok(()),
+    }
 }
 
 fn write_line(file: &File, turn: u64, record: CounterRecord) -> io::Result<()> {
@@ -399,6 +454,9 @@ mod tests {
             let read = CounterRecord::read(&path);
             assert!(matches!(read, Err(CounterFileError::Unreadable)), "{bad}");
         }
+        assert!(CounterFile::start(&path, record(42)).is_err());
+        std::fs::remove_file(&path).expect("removed");
+        std::fs::write(&path, file(&format!("{id} 41 41"))).expect("written");
         drop(CounterFile::start(&path, record(42)).expect("it starts"));
         assert_eq!(read(&path), counted(42));
     }
@@ -435,6 +493,58 @@ mod tests {
                 found == counted(41) || found == counted(100),
                 "{found:?} at {cut}"
             );
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_removed_meanwhile_is_written_again_with_the_newest_counter() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("counter");
+        let file = CounterFile::start(&path, record(3)).expect("it starts");
+        std::fs::remove_file(&path).expect("removed");
+        file.note(counted(9));
+        assert!(file.flush(Duration::from_secs(10)), "{:?}", file.trouble());
+        assert_eq!(read(&path), counted(9));
+        // Also if nothing is written for a while.
+        std::fs::remove_file(&path).expect("removed");
+        let since = Instant::now();
+        while !path.exists() {
+            assert!(since.elapsed() < Duration::from_secs(10), "it is missing");
+            std::thread::yield_now();
+        }
+        assert_eq!(read(&path), counted(9));
+    }
+
+    #[test]
+    fn a_file_that_takes_the_counters_place_is_not_written_over() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("counter");
+        let file = CounterFile::start(&path, record(3)).expect("it starts");
+        let other = CounterRecord {
+            ledger: [8; 32],
+            counted: counted(5),
+        };
+        let of_other = [padded(HEAD), other.line()].concat();
+        for text in ["a shopping list\n", &of_other] {
+            std::fs::remove_file(&path).expect("removed");
+            std::fs::write(&path, text).expect("written");
+            file.note(counted(file.newest().counter + 1));
+            assert!(!file.flush(Duration::from_millis(20)));
+            assert!(file.trouble().is_some());
+            let kept = std::fs::read_to_string(&path).expect("readable");
+            assert_eq!(kept, text);
+        }
+        std::fs::remove_file(&path).expect("removed");
+        assert!(file.flush(Duration::from_secs(10)), "{:?}", file.trouble());
+        assert_eq!((read(&path), file.trouble()), (counted(5), None));
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_refused_without_being_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for path in [Path::new("/dev/full"), folder.path()] {
+            let read = CounterRecord::read(path);
+            assert!(matches!(read, Err(CounterFileError::NotRegular)));
         }
     }
 

@@ -118,10 +118,7 @@ impl CounterAtStart {
                 }
                 Ok(())
             }
-            Err(error) => {
-                let error = error.into();
-                Err(CounterStartError::File { file, error })
-            }
+            Err(error) => Err(CounterStartError::File { file, error }),
         }
     }
 }

@@ -96,10 +96,13 @@ fn a_folder_or_a_port_that_cannot_be_used_is_named_with_what_to_do() {
     std::fs::write(torn.join("ledger.db"), [7; 5_000]).expect("it is written");
     let told = ["FAIRGATE_DATA", "ledger.db", "backup"];
     check("a ledger that is none", &torn, &[], &told);
+    let own = folder.path().join("own");
+    let device = [("FAIRGATE_COUNTER_FILE", "/dev/full")];
+    let told = [device[0].0, device[0].1, "not a regular file"];
+    check("a counter that is a device", &own, &device, &told);
 
     let held = TcpListener::bind("127.0.0.1:0").expect("a port");
     let used = held.local_addr().expect("bound").to_string();
-    let own = folder.path().join("own");
     for variable in ["FAIRGATE_LISTEN", "FAIRGATE_OPS_LISTEN"] {
         let told = [variable, &*used, "choose another"];
         check("a port that is used", &own, &[(variable, &used)], &told);

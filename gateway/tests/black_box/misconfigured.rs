@@ -179,6 +179,19 @@ fn a_folder_or_a_port_that_cannot_be_used_is_named_with_what_to_do() {
         &["FAIRGATE_DATA", "ledger.db", "backup"],
     );
 
+    let pipe = folder.path().join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("the command mkfifo runs").success());
+    for place in [Path::new("/dev/full"), &pipe, folder.path()] {
+        let place = place.to_str().expect("text");
+        check(
+            "a counter that is no regular file",
+            &folder.path().join("counted"),
+            &[("FAIRGATE_COUNTER_FILE", place)],
+            &["FAIRGATE_COUNTER_FILE", place, "not a regular file"],
+        );
+    }
+
     let held = TcpListener::bind("127.0.0.1:0").expect("a port");
     let used = held.local_addr().expect("bound").to_string();
     let own = folder.path().join("own");

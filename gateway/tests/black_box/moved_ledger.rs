@@ -1,9 +1,9 @@
-//! Moves or replaces the ledger's file while a server sells. No money may be taken that the next
-//! start does not know.
+//! Moves or replaces the ledger's file, and removes the counter's file, while a server sells. No
+//! money may be taken that the next start does not know.
 
 use serde_json::{Value, json};
 
-use crate::harness::{Promoter, Server, TestShop, Visitor, in_seconds, post, text};
+use crate::harness::{Promoter, Server, TestShop, Visitor, in_seconds, post, text, until};
 use crate::set_back::refused_start;
 
 /// Puts a show on sale in a room without a line, and lets a visitor order a seat of it.
@@ -67,4 +67,23 @@ async fn a_server_whose_ledger_is_replaced_ends_and_does_not_change_the_other_fi
     assert_told_why_it_ended(&server);
     let found = std::fs::read_to_string(&ledger).expect("readable");
     assert_eq!(found, "another file");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_counter_that_is_removed_while_the_server_sells_is_written_again() {
+    let server = Server::start().await;
+    let (ana, order) = ordered(&server).await;
+    let counter = server.data().join("counter");
+    std::fs::remove_file(&counter).expect("removed");
+    server.pay(&order, "approve").await.is(200);
+    until("the counter is there again", async || {
+        counter.exists().then_some(())
+    })
+    .await;
+    server.kill();
+    server.restart().await;
+    let warnings = server.ready_as_operator().await.is(200)["warnings"].to_string();
+    assert!(!warnings.contains("gone back"), "{warnings}");
+    let asked = json!({"seats": ["A-4"]});
+    server.try_hold(&ana, "night", &asked).await.is(201);
 }

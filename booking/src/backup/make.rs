@@ -10,24 +10,36 @@ use sha2::{Digest, Sha256};
 
 use super::BackupError;
 use super::file::{BackupHead, write_head};
+use super::scratch::{ScratchFolder, folder_of};
 use crate::ledger::{LEDGER_FILE, figures_of_file};
 
 /// How many bytes are read at once.
 const CHUNK_BYTES: usize = 1 << 16;
 
-/// A file that is removed when this is dropped.
-struct Scratch(PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // It may have been moved away, or never made.
-        let _ = std::fs::remove_file(&self.0);
+/// Returns the path of the ledger in the folder `data`.
+///
+/// # Errors
+/// [`BackupError`] if there is no ledger, or the folder cannot be read.
+pub fn find_ledger(data: &Path) -> Result<PathBuf, BackupError> {
+    let ledger = data.join(LEDGER_FILE);
+    match ledger.metadata() {
+        Ok(_) => Ok(ledger),
+        Err(error) if is_nothing_there(error.kind()) => Err(BackupError::NoLedger(ledger)),
+        Err(error) => Err(BackupError::LedgerUnreadable { ledger, error }),
     }
+}
+
+/// Returns whether this error says that there is no such file.
+fn is_nothing_there(error: io::ErrorKind) -> bool {
+    matches!(
+        error,
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
 }
 
 /// Copies the ledger in the folder `data` into the new file `file`, with a head that is signed with
 /// `key`. The process that serves the ledger does not wait. The file has its name only once it is
-/// whole and on the disk.
+/// whole and on the disk. Files that a killed backup left beside it are removed first.
 ///
 /// # Errors
 /// [`BackupError`]. Nothing is then left behind.
@@ -40,23 +52,22 @@ pub fn back_up(
     if file.exists() {
         return Err(BackupError::Exists(file.to_owned()));
     }
-    let ledger = data.join(LEDGER_FILE);
-    if !ledger.exists() {
-        return Err(BackupError::NoLedger(ledger));
-    }
-    let beside = |ending: &str| {
-        let mut name = file.as_os_str().to_owned();
-        name.push(format!(".{}{ending}", std::process::id()));
-        Scratch(name.into())
+    let ledger = find_ledger(data)?;
+    let unwritable = |error| BackupError::Unwritable {
+        file: file.to_owned(),
+        error,
     };
-    let (copy, fresh) = (beside(".copy"), beside(".new"));
+    let folder = ScratchFolder::open(file).map_err(unwritable)?;
+    let (copy, fresh) = (folder.scratch(".copy"), folder.scratch(".new"));
+    // A folder that cannot be written is noticed before the ledger is copied.
+    let backup = File::create_new(&fresh.0).map_err(unwritable)?;
     let failed = |error| BackupError::Copy {
         ledger: ledger.clone(),
         error,
     };
     let copied = copy_ledger_file(&ledger, &copy.0).map_err(failed)?;
     let figures = figures_of_file(&copy.0).map_err(failed)?;
-    let (bytes, sha256) = sum_of(&copy.0).map_err(BackupError::of_file(&copy.0))?;
+    let (bytes, sha256) = sum_of(&copy.0).map_err(unwritable)?;
     let head = BackupHead {
         made_at: rfc3339(now_ms),
         ledger: hex::encode(copied.ledger),
@@ -66,18 +77,18 @@ pub fn back_up(
         bytes,
         sha256,
     };
-    write_whole(&fresh.0, &head, key, &copy.0).map_err(BackupError::of_file(file))?;
+    write_whole(backup, &head, key, &copy.0).map_err(unwritable)?;
     // A file that appeared meanwhile stays: a link is never made over another file.
     std::fs::hard_link(&fresh.0, file).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => BackupError::Exists(file.to_owned()),
-        _ => BackupError::of_file(file)(error),
+        _ => unwritable(error),
     })?;
-    sync_folder_of(file).map_err(BackupError::of_file(file))?;
+    sync_folder_of(file).map_err(unwritable)?;
     Ok(head)
 }
 
-fn write_whole(fresh: &Path, head: &BackupHead, key: &[u8; 32], copy: &Path) -> io::Result<()> {
-    let mut backup = BufWriter::new(File::create_new(fresh)?);
+fn write_whole(backup: File, head: &BackupHead, key: &[u8; 32], copy: &Path) -> io::Result<()> {
+    let mut backup = BufWriter::new(backup);
     write_head(&mut backup, head, key)?;
     io::copy(&mut File::open(copy)?, &mut backup)?;
     backup.flush()?;
@@ -100,8 +111,5 @@ fn sum_of(file: &Path) -> io::Result<(u64, String)> {
 
 /// Makes sure that the name of a new file is on the disk, too.
 pub(super) fn sync_folder_of(file: &Path) -> io::Result<()> {
-    let folder = file
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    File::open(folder_of(file))?.sync_all()
 }

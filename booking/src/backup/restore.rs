@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use fairgate_base::process::data::lock_data_folder;
+use fairgate_base::process::data::{DataLockError, lock_data_folder};
 use fairgate_base::secret::SECRET_FILE;
 use fairgate_databases::{Installation, SqliteDatabase, check_ledger_file};
 use sha2::{Digest, Sha256};
@@ -23,15 +23,27 @@ const LOST_AT_LEAST: u64 = 10_000;
 /// How many bytes are read at once.
 const CHUNK_BYTES: usize = 1 << 16;
 
+/// Opens the backup `file`, and checks that it can be restored into the folder `data`. Changes
+/// nothing.
+///
+/// # Errors
+/// [`BackupError`] if the file cannot be read, or the folder is not empty or cannot be used.
+pub fn open_backup(file: &Path, data: &Path) -> Result<File, BackupError> {
+    let opened = File::open(file).map_err(|error| BackupError::Unreadable {
+        file: file.to_owned(),
+        error,
+    })?;
+    require_empty(data)?;
+    Ok(opened)
+}
+
 /// Restores the backup `file` into the folder `data`, which must be missing or empty; only the
 /// file with the installation's secret may be in it. Returns the backup's head.
 ///
 /// # Errors
 /// [`BackupError`]. The folder then has no ledger.
 pub async fn restore(file: &Path, data: &Path, key: &[u8; 32]) -> Result<BackupHead, BackupError> {
-    require_empty(data)?;
-    let opened = File::open(file).map_err(BackupError::of_file(file))?;
-    let mut backup = BufReader::new(opened);
+    let mut backup = BufReader::new(open_backup(file, data)?);
     let head = read_head(&mut backup, key).map_err(|fault| match fault {
         HeadFault::Signature => BackupError::OtherSecret(file.to_owned()),
         HeadFault::Unreadable(why) => not_whole(file, why),
@@ -40,7 +52,8 @@ pub async fn restore(file: &Path, data: &Path, key: &[u8; 32]) -> Result<BackupH
     let fresh = unfinished(data);
     remove_unfinished(&fresh);
     let restored = async {
-        let written = write_ledger(&mut backup, &fresh).map_err(BackupError::of_file(&fresh))?;
+        let written =
+            write_ledger(&mut backup, &fresh).map_err(BackupError::of_restored(&fresh))?;
         if written != (head.bytes, head.sha256.clone()) {
             return Err(not_whole(file, "its ledger is not the one in its head"));
         }
@@ -59,8 +72,8 @@ pub async fn restore(file: &Path, data: &Path, key: &[u8; 32]) -> Result<BackupH
         return Err(error);
     }
     let ledger = data.join(LEDGER_FILE);
-    std::fs::rename(&fresh, &ledger).map_err(BackupError::of_file(&ledger))?;
-    sync_folder_of(&ledger).map_err(BackupError::of_file(&ledger))?;
+    std::fs::rename(&fresh, &ledger).map_err(BackupError::of_restored(&ledger))?;
+    sync_folder_of(&ledger).map_err(BackupError::of_restored(&ledger))?;
     drop(lock);
     Ok(head)
 }
@@ -95,13 +108,17 @@ fn remove_unfinished(fresh: &Path) {
 
 /// Refuses a folder that has anything but the secret, an old lock and an interrupted restore in it.
 fn require_empty(data: &Path) -> Result<(), BackupError> {
+    let unusable = |error| DataLockError::Unusable {
+        folder: data.to_owned(),
+        error,
+    };
     let entries = match std::fs::read_dir(data) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(BackupError::of_file(data)(error)),
+        Err(error) => return Err(unusable(error).into()),
     };
     for entry in entries {
-        let name = entry.map_err(BackupError::of_file(data))?.file_name();
+        let name = entry.map_err(unusable)?.file_name();
         let is_unfinished = name.to_string_lossy().starts_with(&unfinished_name());
         if name != SECRET_FILE && name != "lock" && !is_unfinished {
             return Err(BackupError::NotEmpty(data.to_owned()));

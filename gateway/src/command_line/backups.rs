@@ -21,6 +21,8 @@ pub(super) fn back_up(config: &GatewayConfig, file: &Path, json: bool) -> anyhow
             "the ledger is in PostgreSQL, and PostgreSQL's own programs back it up: pg_dump --format=custom. Nothing was written"
         );
     }
+    // A wrong folder has no secret, either, and is named as what it is.
+    backup::find_ledger(&config.data)?;
     let (secret, _) = find_secret(&config.secret, &config.data)?;
     let key = secret.sub_key(KEY_PURPOSE);
     let now_ms = Clock::system().now_ms();
@@ -46,6 +48,7 @@ pub(super) async fn restore(
     file: &Path,
     json: bool,
 ) -> anyhow::Result<String> {
+    backup::open_backup(file, &config.data)?;
     let (secret, _) = find_secret(&config.secret, &config.data)?;
     let key = secret.sub_key(KEY_PURPOSE);
     let head = backup::restore(file, &config.data, &key).await?;

@@ -188,10 +188,12 @@ async fn a_backup_that_was_changed_cut_or_is_of_another_secret_restores_nothing(
     let server = Server::start().await;
     on_sale(&server).await;
     let file = server.folder().join("good");
+    let leftover = server.folder().join("good.0123456789abcdef.copy");
+    std::fs::write(&leftover, "half").expect("written");
     done(&mut backup(&server.data(), &file));
+    assert!(!leftover.exists(), "a killed backup left it");
     let whole = std::fs::read(&file).expect("a backup");
-    let secret = std::fs::read_to_string(server.data().join("secret"));
-    let secret_text = secret.expect("a secret").trim().to_owned();
+    let secret_text = secret_of(&server);
     assert!(
         !whole
             .windows(secret_text.len())
@@ -237,6 +239,57 @@ async fn a_backup_that_was_changed_cut_or_is_of_another_secret_restores_nothing(
         told.contains("nothing was written") || told.contains("is missing"),
         "{told}"
     );
+}
+
+/// Checks that a command is refused, and that it says all of these words.
+fn told(command: &mut Command, words: &[&str]) {
+    let said = refused(command);
+    for word in words {
+        assert!(said.contains(word), "{word} is not in: {said}");
+    }
+    assert_eq!(said.trim().lines().count(), 1, "it is one line: {said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn paths_that_cannot_be_used_are_named_with_what_was_not_changed_and_what_to_do() {
+    let server = Server::start().await;
+    let (data, folder) = (server.data(), server.folder());
+    let good = folder.join("good");
+    done(&mut backup(&data, &good));
+    let (missing, no_folder) = (folder.join("missing"), folder.join("file"));
+    std::fs::write(&no_folder, "no folder").expect("written");
+
+    let fresh = folder.join("fresh");
+    for place in [&missing, &no_folder] {
+        let words = ["there is no ledger", "nothing was written", "--data"];
+        told(&mut backup(place, &fresh), &words);
+        let words = [
+            "cannot be written",
+            "nothing was left behind",
+            "Name a file",
+        ];
+        told(&mut backup(&data, &place.join("fresh")), &words);
+        let words = ["cannot be read", "nothing was restored", "Name a file"];
+        told(&mut restore(&place.join("good"), &fresh), &words);
+    }
+    let words = [
+        "cannot be written",
+        "nothing was left behind",
+        "Name a file",
+    ];
+    told(&mut backup(&data, Path::new("/proc/fresh")), &words);
+    let words = ["--data", "nothing was restored", "name a folder"];
+    told(&mut restore(&good, &no_folder), &words);
+    let mut at_proc = restore(&good, Path::new("/proc/fresh"));
+    at_proc.env("FAIRGATE_SECRET", secret_of(&server));
+    told(&mut at_proc, &words);
+    assert!(!fresh.exists() && !missing.exists(), "nothing was made");
+}
+
+/// Returns the text of a server's secret.
+fn secret_of(server: &Server) -> String {
+    let secret = std::fs::read_to_string(server.data().join("secret"));
+    secret.expect("a secret").trim().to_owned()
 }
 
 /// Returns the ledger's counter as Redis remembers it.

@@ -16,11 +16,13 @@ export function lobbyState(room, place, nowMs) {
   const before = room.phase === "scheduled" || room.phase === "prequeue";
   if (!place) {
     if (room.phase === "closed") return "closed";
+    if (room.closed_for_check) return "join_check";
     return before && !drawn(room) ? `join_${room.phase}_line` : `join_${room.phase}`;
   }
   if (place.state === "done") return "done";
   if (place.state === "closed" || room.phase === "closed") return "closed";
   if (place.state === "admitted") return "admitted";
+  if (room.closed_for_check) return "place_check";
   if (place.state === "called") return room.paused ? "called_paused" : isLate(room, place, nowMs) ? "called_late" : "called";
   if (before) return drawn(room) ? "waiting_prequeue" : "waiting_line";
   if (room.phase === "drawing") return "waiting_drawing";

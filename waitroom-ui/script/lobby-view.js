@@ -41,14 +41,18 @@ export const isTurn = (state) => state === "called" || state === "called_late";
 function titleOf(room, place, state) {
   if (isTurn(state)) return t("lobby.title_turn", { title: room.title });
   if (state === "waiting_selling" && typeof place.ahead === "number") return t("lobby.title_ahead", { n: place.ahead, title: room.title });
-  return t("lobby.title_phase", { phase: t(`lobby.phase.${room.phase}`), title: room.title });
+  // While the sale is closed for a check, the state says more than the phase.
+  const phase = $(room.closed_for_check ? "state-title" : "phase").textContent;
+  return t("lobby.title_phase", { phase, title: room.title });
 }
 
 function renderRoom(room, line, noneLeft) {
   const chip = $("phase");
-  if (chip.dataset.phase !== room.phase) chip.dataset.phase = room.phase;
-  const words = chip.querySelector(".words");
-  if (words.textContent !== t(`lobby.phase.${room.phase}`)) words.textContent = t(`lobby.phase.${room.phase}`);
+  if (chip.dataset.phase !== room.phase) {
+    chip.dataset.phase = room.phase;
+    chip.querySelector(".words").textContent = t(`lobby.phase.${room.phase}`);
+  }
+  show(chip, !room.closed_for_check);
   show($("paused"), Boolean(room.paused));
   show($("message"), Boolean(room.message));
   $("message").querySelector("span").textContent = room.message ?? "";

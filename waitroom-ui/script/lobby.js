@@ -74,7 +74,7 @@ function tellNews(state) {
 }
 
 /** The states whose beginning and end screen readers announce at once. */
-const URGENT = ["closed", "waiting_drawing", "waiting_sold_out", "waiting_paused", "called_paused"];
+const URGENT = ["closed", "place_check", "waiting_drawing", "waiting_sold_out", "waiting_paused", "called_paused"];
 
 /** Returns the rank that the draw gave in words, for screen readers. */
 const rankWords = ({ rank, ahead }) => [t("lobby.say_rank", { rank: rank + 1 }), typeof ahead === "number" && t("lobby.say_ahead", { n: ahead })].filter(Boolean).join(" ");
@@ -92,8 +92,8 @@ const countAhead = ({ rank, ahead }) => ({ ahead, gap: typeof rank === "number" 
 const frames = {
   room({ type, ...room }) {
     tellGone(now.room.prices, room.prices);
-    // The frame has no `draw_waits_until` when the draw no longer waits.
-    update({ room: { ...now.room, draw_waits_until: undefined, ...room } });
+    // The frame leaves out what is not the case any more.
+    update({ room: { ...now.room, draw_waits_until: undefined, closed_for_check: undefined, ...room } });
   },
   line({ joined, released, per_s, waiting, seats, left, at }) {
     const place = now.place && { ...now.place };

@@ -112,6 +112,7 @@ pub struct RoomSocketHub {
 #[derive(Default)]
 struct SentRoom {
     phase: Option<RoomPhase>,
+    is_closed_for_check: bool,
     tiers: AnnouncedTiers,
 }
 
@@ -211,8 +212,8 @@ impl RoomSocketHub {
         self.announce_room_if(room, now, true);
     }
 
-    /// Sends the `room` frame if the phase or the prices differ from those that were sent last, or
-    /// if a category has sold out.
+    /// Sends the `room` frame if the phase or the prices differ from those that were sent last, if
+    /// a category has sold out, or if a closing for a check begins or ends.
     pub fn announce_changes(&self, room: &Room, now: i64) {
         self.announce_room_if(room, now, false);
     }
@@ -223,8 +224,11 @@ impl RoomSocketHub {
         let mut sent = self.sent.lock();
         let phase = room.phase(now);
         let has_new_phase = sent.phase.replace(phase) != Some(phase);
-        let has_new_tiers = sent.tiers.update(&room.last_tick().pulse.prices, now);
-        if always || has_new_phase || has_new_tiers {
+        let tick = room.last_tick();
+        let is_closed = tick.pulse.closed;
+        let was_closed = std::mem::replace(&mut sent.is_closed_for_check, is_closed);
+        let has_new_tiers = sent.tiers.update(&tick.pulse.prices, now);
+        if always || has_new_phase || has_new_tiers || was_closed != is_closed {
             let view = RoomView::from_last_tick(room, now);
             self.send_news(RoomNews::Room(encode(&LiveMessage::Room(&view)), phase));
         }

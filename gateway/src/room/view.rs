@@ -46,6 +46,11 @@ pub struct RoomView {
     pub phase: RoomPhase,
     /// Whether nobody is released for now.
     pub paused: bool,
+    /// Whether the sale is closed because the ledger went back to an older state, until somebody
+    /// has compared the records and reopens it. `paused` is true then, too. Left out if false, and
+    /// in phases in which nothing would be sold.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub closed_for_check: bool,
     /// RFC 3339.
     pub opens_at: String,
     /// RFC 3339.
@@ -110,11 +115,14 @@ impl RoomView {
     pub fn from_last_tick(room: &Room, now: i64) -> Self {
         let (row, tick) = (room.row(), room.last_tick());
         let document = &row.document;
+        let phase = room.phase(now);
         Self {
             room: room.id().to_owned(),
             title: document.title.clone(),
-            phase: room.phase(now),
+            phase,
             paused: room.lets_nobody_in(),
+            closed_for_check: tick.pulse.closed
+                && matches!(phase, RoomPhase::Selling | RoomPhase::SoldOut),
             opens_at: rfc3339(document.opens_at),
             // If the draw was brought forward by hand, its real time is shown.
             draw_at: rfc3339(

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use crate::card_form::{confirm, selling_by_card};
 use crate::harness::{
-    DOOR_KEY, PROMOTER_KEY, Promoter, Server, TestShop, Visitor, gateway, get, in_seconds, post,
-    text, until,
+    DOOR_KEY, Live, PROMOTER_KEY, Promoter, Server, TestShop, Visitor, gateway, get, in_seconds,
+    post, text, until,
 };
 
 /// The number of kills, unless `FAIRGATE_CRASH_ROUNDS` says otherwise.
@@ -163,6 +163,31 @@ async fn a_closed_show_takes_no_seat_in_any_way_and_gives_back_what_was_paid_bef
     let refused = ana.send(Method::POST, &exchange, &asked).await;
     assert!([409, 503].contains(&refused.status), "{refused:?}");
     assert_eq!(server.read(&bought).await["state"], "ticketed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fans_read_in_the_lobby_that_the_sale_is_closed_for_a_check_and_then_that_it_goes_on() {
+    let server = Server::start().await;
+    on_sale(&server).await;
+    stop(&server).await;
+    set_ahead(&server.data().join("counter"), 1_000);
+    server.restart().await;
+    let ana = Visitor::joined(&server, "sale").await;
+    let is_closed = |room: &Value| room["closed_for_check"] == true;
+    until("the room is closed", async || {
+        let room = server.get("/v1/rooms/sale").await.is(200);
+        (is_closed(&room) && room["paused"] == true).then_some(())
+    })
+    .await;
+    let mut live = Live::open(&ana).await;
+    assert!(is_closed(&live.text("room").await));
+    let words = "The sale is closed for now";
+    assert!(server.get("/r/sale").await.text().contains(words));
+
+    let told = said(&reopen(&server, "*"));
+    assert!(told.contains("sell"), "{told}");
+    live.text_where("room", |room| !is_closed(room)).await;
+    assert!(!server.get("/r/sale").await.text().contains(words));
 }
 
 /// Buys a seat by card, and returns the order.

@@ -90,10 +90,10 @@ function positionWords(place, seats) {
 const countAhead = ({ rank, ahead }) => ({ ahead, gap: typeof rank === "number" ? rank - (now.room.released ?? 0) : null });
 
 const frames = {
-  room({ type, ...room }) {
+  /** The frame has the whole room, as the page's data and the answer about the room have it. */
+  room(room) {
     tellGone(now.room.prices, room.prices);
-    // The frame leaves out what is not the case any more.
-    update({ room: { ...now.room, draw_waits_until: undefined, closed_for_check: undefined, ...room } });
+    update({ room });
   },
   line({ joined, released, per_s, waiting, seats, left, at }) {
     const place = now.place && { ...now.place };

@@ -19,7 +19,7 @@ use crate::rig::{Rig, RigFeatures, RigSpecification, booking_binary, gateway_bin
 const RATIO_MIN: f64 = 0.97;
 /// The largest allowed ratio of the round trips of a purchase to those of the earlier build. What
 /// runs every second is counted, too, so the ratio is not exact.
-const TRIPS_MAX: f64 = 1.03;
+const TRIPS_MAX: f64 = 1.05;
 /// How long buyers run before purchases are counted.
 const SETTLE: Duration = Duration::from_secs(5);
 

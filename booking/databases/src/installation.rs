@@ -146,7 +146,7 @@ impl Installation {
     }
 
     /// Returns the path of a SQLite file once the file is not there any more, because somebody
-    /// moved, replaced or removed it. From then on the file takes no write, and the process must
+    /// moved, replaced, removed or overwrote it. From then on the file takes no write, and the process must
     /// end. Never returns for a PostgreSQL database.
     pub async fn wait_until_file_moved(&self) -> PathBuf {
         match self {

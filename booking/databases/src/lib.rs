@@ -20,6 +20,8 @@ pub use sql::{
     ColumnValue, FromColumn, Migration, SqlDialect, SqlFuture, SqlRow, SqlValue, SqlValues,
     ToSqlValue,
 };
-pub use sqlite::{LedgerCopy, SqliteDatabase, check_ledger_file, copy_ledger_file};
+pub use sqlite::{
+    LedgerCopy, SqliteDatabase, check_ledger_file, copy_ledger_file, secret_check_of_file,
+};
 pub use tokio_postgres;
 pub use transaction::{NamedLock, SqlTransaction, snapshot_of_file};

@@ -273,3 +273,83 @@ async fn a_server_is_counted_by_raises_and_two_nodes_notice_one_set_back() {
     );
     assert_eq!(raised(&one).await, (first + 12, 7));
 }
+
+/// Makes a ledger, keeps a copy of it, and lets the ledger go on. Returns the open ledger and the
+/// copy.
+async fn grown_beside_a_copy(folder: &Path) -> (Installation, Vec<u8>) {
+    let ledger = file_in(folder).await;
+    put(&ledger, 1).await.expect("written");
+    ledger.close().await.expect("closed");
+    let copy = std::fs::read(folder.join("ledger.db")).expect("readable");
+    let ledger = file_in(folder).await;
+    count_into(&ledger, &folder.join("counter")).await;
+    for k in 2..6 {
+        put(&ledger, k).await.expect("written");
+    }
+    (ledger, copy)
+}
+
+/// Opens the ledger anew, and returns the set back that its counter outside shows.
+async fn set_back_at_the_next_start(folder: &Path) -> (Installation, Option<LedgerSetBack>) {
+    let again = file_in(folder).await;
+    let outside = recorded(&folder.join("counter"));
+    let noted = again.note_outside_counter(outside).await.expect("written");
+    (again, noted)
+}
+
+#[tokio::test]
+async fn an_older_copy_that_is_written_over_an_open_ledger_takes_no_write_and_is_noticed() {
+    for writes_meanwhile in [false, true] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (ledger, copy) = grown_beside_a_copy(folder.path()).await;
+        let path = folder.path().join("ledger.db");
+        std::fs::write(&path, &copy).expect("overwritten in its place");
+        if writes_meanwhile {
+            let refused = put(&ledger, 9).await.expect_err("it was overwritten");
+            assert!(matches!(refused, LedgerError::Unavailable(_)), "{refused}");
+        }
+        let noticed = tokio::time::timeout(Duration::from_secs(20), ledger.wait_until_file_moved());
+        noticed.await.expect("it is noticed");
+        ledger.close().await.expect("closed");
+        let now = std::fs::read(&path).expect("readable");
+        assert!(now == copy, "what was written over it was not changed");
+        let (again, noted) = set_back_at_the_next_start(folder.path()).await;
+        assert!(noted.is_some_and(|noted| noted.lacking > 0), "{noted:?}");
+        put(&again, 2).await.expect("it is the older ledger");
+        assert!(put(&again, 1).await.is_err(), "which has its own rows");
+    }
+}
+
+#[tokio::test]
+async fn an_older_copy_that_another_program_restores_into_an_open_ledger_takes_no_write() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (ledger, _) = grown_beside_a_copy(folder.path()).await;
+    let other = rusqlite::Connection::open(folder.path().join("ledger.db")).expect("it opens");
+    let back = "UPDATE ledger_counter SET counter = counter - 3; DELETE FROM t WHERE k > 2;";
+    other.execute_batch(back).expect("written");
+    drop(other);
+    let refused = put(&ledger, 9).await.expect_err("its counter went back");
+    assert!(refused.to_string().contains("overwritten"), "{refused}");
+    ledger.close().await.expect("closed");
+    let (_, noted) = set_back_at_the_next_start(folder.path()).await;
+    assert!(noted.is_some_and(|noted| noted.lacking > 0), "{noted:?}");
+}
+
+#[tokio::test]
+async fn a_guest_and_own_checkpoints_are_no_foreign_writes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (ledger, _) = grown_beside_a_copy(folder.path()).await;
+    let guest = SqliteDatabase::open_beside(&folder.path().join("ledger.db"));
+    let guest = Installation::File(guest.expect("it opens beside"));
+    for k in 0..3_000 {
+        put(&ledger, 10 + 2 * k).await.expect("written");
+        if k % 500 == 0 {
+            put(&guest, 11 + 2 * k).await.expect("written");
+        }
+    }
+    guest.close().await.expect("closed");
+    put(&ledger, 7).await.expect("nobody else wrote the file");
+    ledger.close().await.expect("closed");
+    let (_, noted) = set_back_at_the_next_start(folder.path()).await;
+    assert_eq!(noted, None);
+}

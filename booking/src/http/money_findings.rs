@@ -218,12 +218,18 @@ fn attention_view(finding: MoneyFinding) -> AttentionView {
             ),
         ),
         MoneyFindingKind::UnknownMoney => (
+            match &finding.order {
+                Some(order) => format!(
+                    "{} has {} for the order {order}, as {}, that does not pay for it: it was paid twice, or has ended and a bank gave the money back.",
+                    finding.provider, finding.sum, finding.id
+                ),
+                None => format!(
+                    "{} has money, as {}, for {}, that belongs to no payment of this ledger.",
+                    finding.provider, finding.id, finding.payment
+                ),
+            },
             format!(
-                "{} has money, as {}, for {}, that belongs to no payment of this ledger.",
-                finding.provider, finding.id, finding.payment
-            ),
-            format!(
-                "Look at {} in the pages of {}, and give the money back there or find its order. Then POST /v1/promoter/attention/{}/settle with a reason.",
+                "Look at {} in the pages of {}, and give the money back there or find out whose it is. Then POST /v1/promoter/attention/{}/settle with a reason.",
                 finding.id, finding.provider, finding.id
             ),
         ),

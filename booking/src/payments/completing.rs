@@ -40,13 +40,17 @@ impl PaymentEventInbox {
         };
         // What went back is read for each such event, because more may have gone back since, or a
         // refund may have failed.
+        if let Some(reference) = event
+            .reference
+            .as_ref()
+            .filter(|_| !event.kind.brings_money())
+        {
+            self.note_unknown_left(reference).await?;
+        }
         if event.kind != ProviderEventKind::Refunded {
             let event = self.with_whole_amount(event).await?;
             self.note_unknown_money(&event).await?;
             return self.with_card(event).await.map(ParsedProviderEvent::Event);
-        }
-        if let Some(reference) = &event.reference {
-            self.note_unknown_left(reference).await?;
         }
         let Some(read) = self.read_back(&event).await? else {
             return Ok(ParsedProviderEvent::Event(event));
@@ -142,6 +146,7 @@ impl PaymentEventInbox {
             .map_err(|error| later(&error))?;
         let has_ended = self.ledger.has_ended(&event.payment, reference.clone());
         let is_known = known.is_some();
+        let order = known.as_ref().map(|payment| payment.order.clone());
         let fits = known.is_some_and(|payment| {
             let is_own = payment
                 .reference
@@ -174,7 +179,7 @@ impl PaymentEventInbox {
         let (name, now_ms) = (self.provider.name(), self.clock.now_ms());
         let payment = event.payment.to_string();
         self.ledger
-            .note_unknown_money(name, reference.clone(), payment, sum, now_ms)
+            .note_unknown_money(name, reference.clone(), (payment, order), sum, now_ms)
             .await
             .map_err(|error| later(&error))
     }

@@ -157,7 +157,10 @@ async fn booking_ends_when_its_ledger_is_moved_and_starts_again_when_it_is_back(
     let process = Process::start(folder.path(), &[]);
     std::fs::rename(&ledger, &aside).expect("moved");
     let log = process.ended();
-    assert!(log.contains("was moved, replaced or removed"), "{log}");
+    assert!(
+        log.contains("was moved, replaced, removed or overwritten"),
+        "{log}"
+    );
     assert!(log.contains("Put the ledger's own file back"), "{log}");
     std::fs::rename(&aside, &ledger).expect("moved back");
     let again = Process::start(folder.path(), &[]);

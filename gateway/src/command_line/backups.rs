@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::bail;
 use fairgate_base::clock::Clock;
-use fairgate_base::secret::find_secret;
+use fairgate_base::secret::{find_secret, require_secret_of_file};
 use fairgate_model::counted::counted;
 
 use crate::config::GatewayConfig;
@@ -22,8 +22,9 @@ pub(super) fn back_up(config: &GatewayConfig, file: &Path, json: bool) -> anyhow
         );
     }
     // A wrong folder has no secret, either, and is named as what it is.
-    backup::find_ledger(&config.data)?;
-    let (secret, _) = find_secret(&config.secret, &config.data)?;
+    let ledger = backup::find_ledger(&config.data)?;
+    // A backup that is signed with another secret could be restored by nobody.
+    let secret = require_secret_of_file(&ledger, &config.secret, &config.data)?;
     let key = secret.sub_key(KEY_PURPOSE);
     let now_ms = Clock::system().now_ms();
     let head = backup::back_up(&config.data, file, &key, now_ms)?;

@@ -232,6 +232,16 @@ async fn a_backup_that_was_changed_cut_or_is_of_another_secret_restores_nothing(
     );
     let told = refused(&mut other);
     assert!(told.contains("another secret"), "{told}");
+    // Nobody could restore such a backup.
+    let useless = server.folder().join("useless");
+    let mut other = backup(&server.data(), &useless);
+    other.env(
+        "FAIRGATE_SECRET",
+        "another-secret-of-at-least-32-characters",
+    );
+    let told = refused(&mut other);
+    assert!(told.contains("is not the secret"), "{told}");
+    assert!(!useless.exists());
     let none = refused(&mut restore(&file, folder.path()));
     assert!(none.contains("secret is missing"), "{none}");
     let told = refused(&mut backup(folder.path(), &server.folder().join("no")));

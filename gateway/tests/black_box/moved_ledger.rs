@@ -22,7 +22,7 @@ async fn ordered<'a>(server: &'a Server) -> (Visitor<'a>, Value) {
 fn assert_told_why_it_ended(server: &Server) {
     let log = server.read_log();
     for words in [
-        "was moved, replaced or removed",
+        "was moved, replaced, removed or overwritten",
         "was not changed",
         "gateway restore",
     ] {
@@ -70,6 +70,31 @@ async fn a_server_whose_ledger_is_replaced_ends_and_does_not_change_the_other_fi
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_older_copy_that_is_written_over_the_ledger_of_a_running_server_sells_nothing() {
+    let server = Server::start().await;
+    ordered(&server).await;
+    server.terminate();
+    server.ended().await;
+    let ledger = server.data().join("ledger.db");
+    let older = std::fs::read(&ledger).expect("readable");
+    server.restart().await;
+    let ana = Visitor::admitted(&server, "sale").await;
+    let asked = json!({"seats": ["B-1"]});
+    let held = server.try_hold(&ana, "night", &asked).await.is(201);
+    let order = server.checkout(&ana, &held).await;
+    server.pay(&order, "approve").await.is(200);
+    server.order_in(&order, "ticketed").await;
+    std::fs::write(&ledger, &older).expect("overwritten");
+    server.ended().await;
+    assert_told_why_it_ended(&server);
+    server.restart().await;
+    let warnings = server.ready_as_operator().await.is(200)["warnings"].to_string();
+    assert!(warnings.contains("went back"), "{warnings}");
+    let refused = server.try_hold(&ana, "night", &asked).await;
+    assert_eq!(refused.is(503)["code"], "sale_closed_after_restore");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_counter_that_is_removed_while_the_server_sells_is_written_again() {
     let server = Server::start().await;
     let (ana, order) = ordered(&server).await;
@@ -83,7 +108,7 @@ async fn a_counter_that_is_removed_while_the_server_sells_is_written_again() {
     server.kill();
     server.restart().await;
     let warnings = server.ready_as_operator().await.is(200)["warnings"].to_string();
-    assert!(!warnings.contains("gone back"), "{warnings}");
+    assert!(!warnings.contains("went back"), "{warnings}");
     let asked = json!({"seats": ["A-4"]});
     server.try_hold(&ana, "night", &asked).await.is(201);
 }

@@ -9,6 +9,7 @@ const PREFIX: &str = "FAIRGATE_";
 /// others. A test of the workspace checks that no variable is missing.
 const VARIABLES: &[&str] = &[
     "API_KEYS",
+    "BEFORE",
     "BOOKING_BIN",
     "BOOKING_URL",
     "CHAINS",

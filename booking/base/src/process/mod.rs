@@ -100,7 +100,7 @@ pub async fn until_ended(
         let ledger = installation.wait_until_file_moved().await;
         tracing::error!(
             ledger = %ledger.display(),
-            "the ledger's file was moved, replaced or removed while this process was using it, so this process takes no more orders and ends. What is in its place now was not changed. Put the ledger's own file back, or restore a backup with `gateway restore FILE --data DIR`, and start again"
+            "the ledger's file was moved, replaced, removed or overwritten while this process was using it, so this process takes no more orders and ends. What is in its place now was not changed. Put the ledger's own file back, or restore a backup with `gateway restore FILE --data DIR`, and start again"
         );
     };
     tokio::select! {

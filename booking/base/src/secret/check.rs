@@ -4,7 +4,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use fairgate_databases::{Installation, LedgerError};
+use fairgate_databases::{Installation, LedgerError, secret_check_of_file};
 
 use super::file::{SecretFileError, make_secret, read_secret, remove_made_secret};
 use super::{InstallationSecret, SECRET_FILE};
@@ -104,6 +104,22 @@ pub async fn require_secret(
 ) -> Result<InstallationSecret, SecretError> {
     let stored = installation.secret_check().await?;
     let stored = stored.ok_or(SecretError::NotSealed)?;
+    let (secret, source) = find_secret(settings, data)?;
+    check_secret(&secret, source, &stored)?;
+    Ok(secret)
+}
+
+/// Returns the secret that the ledger in a file is sealed with, while another process may be
+/// writing it.
+///
+/// # Errors
+/// [`SecretError`].
+pub fn require_secret_of_file(
+    ledger: &Path,
+    settings: &SecretSettings,
+    data: &Path,
+) -> Result<InstallationSecret, SecretError> {
+    let stored = secret_check_of_file(ledger)?.ok_or(SecretError::NotSealed)?;
     let (secret, source) = find_secret(settings, data)?;
     check_secret(&secret, source, &stored)?;
     Ok(secret)

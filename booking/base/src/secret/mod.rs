@@ -15,7 +15,9 @@ use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 
-pub use check::{SecretError, SecretSource, find_secret, open_secret, require_secret};
+pub use check::{
+    SecretError, SecretSource, find_secret, open_secret, require_secret, require_secret_of_file,
+};
 pub use file::{SECRET_FILE, SecretFileError};
 pub use stored::sealed_value;
 

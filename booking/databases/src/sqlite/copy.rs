@@ -68,6 +68,17 @@ pub fn check_ledger_file(file: &Path) -> Result<LedgerCopy, LedgerError> {
     })
 }
 
+/// Returns the sealed check value of the ledger in a file, if it has one. Another process may be
+/// writing the ledger.
+///
+/// # Errors
+/// Returns an error where the file cannot be read as a ledger.
+pub fn secret_check_of_file(file: &Path) -> Result<Option<String>, LedgerError> {
+    let sql = "SELECT check_value FROM installation_secret WHERE one = 1";
+    let opened = reader::open(file)?;
+    Ok(texts(&opened, sql)?.pop())
+}
+
 fn texts(connection: &SqliteConnection, sql: &str) -> Result<Vec<String>, LedgerError> {
     let mut texts = Vec::new();
     connection.query_each(sql, &[], |row| {

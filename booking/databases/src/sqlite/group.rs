@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use rusqlite::config::DbConfig;
 use tokio::sync::oneshot;
 
 use super::condition::SqliteFileHealth;
@@ -34,6 +35,8 @@ pub(crate) type SqliteWriteJob =
 pub(crate) enum WriterCommand {
     /// Run this transaction.
     Write(SqliteWriteJob),
+    /// Look whether the file is in its place, and as this thread left it.
+    Check,
     /// Write the file anew without its free pages, empty its log, and report the outcome.
     Rewrite(oneshot::Sender<Result<(), LedgerError>>),
     /// Fold the log into the file, close it, report the outcome, and end the thread.
@@ -151,9 +154,62 @@ pub(super) struct WriterSurroundings {
     pub counter_file: Arc<OnceLock<CounterFile>>,
     /// Where the file must be.
     pub place: Arc<FilePlace>,
+    /// Whether another process has the file open for itself. That one folds the log into the file.
+    pub is_guest: bool,
 }
 
 impl WriterSurroundings {
+    /// Notes how the file was left, if only this thread writes to it.
+    fn note_own_writes(&self) {
+        if !self.is_guest && !self.place.is_lost() {
+            self.place.note_own_writes();
+        }
+    }
+
+    /// Looks whether the file is in its place, and as this thread left it. If another program wrote
+    /// to it, this process writes nothing to it any more, also when it closes it. The counter
+    /// outside goes on, so that the next start takes the file for a ledger that went back, whatever
+    /// the other program wrote.
+    ///
+    /// # Errors
+    /// Returns [`LedgerError::Unavailable`] if the file is not as it should be.
+    fn require_place(&self, connection: &SqliteConnection) -> Result<(), LedgerError> {
+        let was_overwritten = self.place.is_overwritten();
+        let required = self.place.require_unchanged();
+        if !was_overwritten && self.place.is_overwritten() {
+            self.give_up_file(connection);
+        }
+        required
+    }
+
+    fn give_up_file(&self, connection: &SqliteConnection) {
+        connection.with_connection(keep_log_at_close);
+        if let Some(file) = self.counter_file.get() {
+            let newest = file.newest();
+            file.note(CountedOutside {
+                counter: newest.counter + 1,
+                ..newest
+            });
+        }
+    }
+
+    /// Closes the file, and sees to it that nothing is lost or mixed.
+    fn close(&self, connection: Arc<SqliteConnection>) -> Result<(), LedgerError> {
+        let is_overwritten =
+            self.require_place(&connection).is_err() && self.place.is_overwritten();
+        let outcome = match self.is_guest || is_overwritten {
+            true => close_with_log(connection),
+            false => checkpoint_and_close(connection),
+        };
+        if is_overwritten && let Err(error) = self.place.set_log_aside() {
+            tracing::error!(%error, "the log of the overwritten ledger stays beside it; remove the files that end with -wal and -shm before the next start");
+        }
+        if let Some(file) = self.counter_file.get() {
+            file.flush(COUNTER_FLUSH_MAX);
+        }
+        outcome
+    }
+
     /// Notes that a commit failed, and logs it. A file that lost its place is not logged for each
     /// commit, because the process ends and says why.
     fn note_commit_failure(&self, reason: &str, writes: usize) {
@@ -177,6 +233,7 @@ pub(crate) fn run(
     surroundings: &WriterSurroundings,
 ) {
     let mut timer = CheckpointTimer::default();
+    surroundings.note_own_writes();
     loop {
         let mut command = match timer.next_command(inbox) {
             Ok(command) => Some(command),
@@ -191,23 +248,33 @@ pub(crate) fn run(
         // The caller of these commands may have stopped waiting. They are carried out all the same.
         match command {
             Some(WriterCommand::Close(closed)) => {
-                let outcome = checkpoint_and_close(connection);
-                if let Some(file) = surroundings.counter_file.get() {
-                    file.flush(COUNTER_FLUSH_MAX);
-                }
-                let _ = closed.send(outcome);
+                let _ = closed.send(surroundings.close(connection));
                 return;
             }
             Some(WriterCommand::Rewrite(rewritten)) => {
-                let _ = rewritten.send(rewrite(&connection));
+                let required = surroundings.require_place(&connection);
+                let _ = rewritten.send(required.and_then(|()| rewrite(&connection)));
+                surroundings.note_own_writes();
+            }
+            Some(WriterCommand::Check) => {
+                // Whoever waits for the loss of the file sees it at the place itself.
+                let _ = surroundings.require_place(&connection);
             }
             Some(WriterCommand::Write(_)) | None => {}
         }
-        if timer.take_due(Instant::now())
-            && let Err(error) = connection.batch("PRAGMA wal_checkpoint(PASSIVE)")
-        {
-            tracing::warn!(%error, "the ledger's log could not be folded in; trying again after the next change");
+        if timer.take_due(Instant::now()) && !surroundings.is_guest {
+            fold_log_in(&connection, surroundings);
         }
+    }
+}
+
+/// Folds the log into the file, as far as no reader needs it.
+fn fold_log_in(connection: &SqliteConnection, surroundings: &WriterSurroundings) {
+    let required = surroundings.require_place(connection);
+    let folded = required.and_then(|()| connection.batch("PRAGMA wal_checkpoint(PASSIVE)"));
+    surroundings.note_own_writes();
+    if let Err(error) = folded {
+        tracing::warn!(%error, "the ledger's log could not be folded in; trying again after the next change");
     }
 }
 
@@ -230,6 +297,21 @@ fn empty_log(connection: &SqliteConnection) -> Result<(), LedgerError> {
     Ok(())
 }
 
+/// Leaves the log as it is when the connection is closed.
+fn keep_log_at_close(connection: &rusqlite::Connection) {
+    // Where SQLite does not know the setting, it is of no version that we build.
+    let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+}
+
+/// Closes the file without folding the log into it.
+fn close_with_log(connection: Arc<SqliteConnection>) -> Result<(), LedgerError> {
+    let connection = connection
+        .into_connection()
+        .ok_or_else(|| LedgerError::Unavailable("the file is still being used".to_owned()))?;
+    keep_log_at_close(&connection);
+    Ok(connection.close().map_err(|(_, error)| error)?)
+}
+
 /// Folds the log into the file and closes the file. It can then be copied without a log.
 pub(crate) fn checkpoint_and_close(connection: Arc<SqliteConnection>) -> Result<(), LedgerError> {
     let emptied = empty_log(&connection);
@@ -247,6 +329,7 @@ fn commit_counted(
     connection: &SqliteConnection,
     changed_before: u64,
     transactions: u64,
+    place: &FilePlace,
 ) -> Result<Option<CountedOutside>, LedgerError> {
     let changed_rows = connection.with_connection(rusqlite::Connection::total_changes);
     if changed_rows == changed_before || !connection.has_transaction() {
@@ -258,11 +341,13 @@ fn commit_counted(
         counted = row.get(0).ok().zip(row.get(1).ok());
         true
     });
-    if let Err(error) = raised {
+    let counter = counted.map_or(0, |(counter, _)| counter);
+    if let Err(error) = raised.and_then(|()| place.check_counter(counter, transactions)) {
         connection.batch("ROLLBACK")?;
         return Err(error);
     }
     commit(connection)?;
+    place.note_counter(counter);
     Ok(counted.map(|(counter, orders)| CountedOutside {
         counter,
         orders_without_provider: Some(orders),
@@ -290,7 +375,7 @@ fn commit_group(
     let mut other_command = None;
     let changed_before = connection.with_connection(rusqlite::Connection::total_changes);
     connection.set_orders_without_provider(0);
-    let begun = surroundings.place.require();
+    let begun = surroundings.require_place(connection);
     let outcome = match begun.and_then(|()| connection.batch("BEGIN IMMEDIATE")) {
         Ok(()) => {
             callbacks.push(first(Some(connection)));
@@ -305,17 +390,29 @@ fn commit_group(
                     Err(_) => break,
                 }
             }
-            commit_counted(connection, changed_before, callbacks.len() as u64)
+            let transactions = callbacks.len() as u64;
+            commit_counted(
+                connection,
+                changed_before,
+                transactions,
+                &surroundings.place,
+            )
         }
         Err(error) => {
             callbacks.push(first(None));
             Err(error)
         }
     };
+    // A commit folds a long log in.
+    surroundings.note_own_writes();
     if let (Ok(Some(counted)), Some(file)) = (&outcome, surroundings.counter_file.get()) {
         file.note(*counted);
     }
     let failure = outcome.err().map(|error| error.to_string());
+    if failure.is_some() {
+        // The counter may have gone back in this group.
+        let _ = surroundings.require_place(connection);
+    }
     if let Some(reason) = &failure {
         surroundings.note_commit_failure(reason, callbacks.len());
     }

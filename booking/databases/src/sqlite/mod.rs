@@ -18,7 +18,7 @@ use crate::LedgerError;
 use crate::counter_file::CounterFile;
 use condition::SqliteFileHealth;
 pub(crate) use connection::SqliteConnection;
-pub use copy::{LedgerCopy, check_ledger_file, copy_ledger_file};
+pub use copy::{LedgerCopy, check_ledger_file, copy_ledger_file, secret_check_of_file};
 pub(crate) use group::checkpoint_and_close as close_whole;
 use group::{WriterCommand, WriterSurroundings};
 pub(crate) use place::FilePlace;
@@ -37,13 +37,14 @@ pub struct SqliteDatabase {
 
 impl SqliteDatabase {
     /// Starts the writing thread of the file in this place. The connection comes from
-    /// [`open_to_write`].
+    /// [`open_to_write`]. A guest writes beside another process, which has the file for itself.
     ///
     /// # Errors
     /// Returns an error where the thread cannot be started.
     pub(crate) fn start(
         place: FilePlace,
         connection: Arc<SqliteConnection>,
+        is_guest: bool,
     ) -> Result<Self, LedgerError> {
         let (jobs, inbox) = mpsc::channel();
         let place = Arc::new(place);
@@ -53,6 +54,7 @@ impl SqliteDatabase {
             health: Arc::clone(&health),
             counter_file: Arc::clone(&counter_file),
             place: Arc::clone(&place),
+            is_guest,
         };
         std::thread::Builder::new()
             .name("ledger-writer".to_owned())
@@ -209,6 +211,8 @@ pub(crate) fn open_existing_to_write(path: &Path) -> Result<Arc<SqliteConnection
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     prepare(&connection)?;
+    // The other process takes every change of the file that is not its own for damage.
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
     Ok(SqliteConnection::new(connection))
 }
 

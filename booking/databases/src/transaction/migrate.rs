@@ -29,7 +29,7 @@ impl SqliteDatabase {
         }
         let connection = open_to_write(path)?;
         make_own_tables(&connection)?;
-        Self::start(FilePlace::of(path)?, connection)
+        Self::start(FilePlace::of(path)?, connection, false)
     }
 
     /// Opens the existing file at `path`, which another process may be using. Makes and changes no
@@ -41,7 +41,7 @@ impl SqliteDatabase {
     pub fn open_beside(path: &Path) -> Result<Self, LedgerError> {
         let connection = open_existing_to_write(path)?;
         on_file::run_on_file(&connection, |tx| Box::pin(check_own_tables(tx)))?;
-        Self::start(FilePlace::of(path)?, connection)
+        Self::start(FilePlace::of(path)?, connection, true)
     }
 
     /// Brings the tables of one crate, the `owner`, up to date. Applies the migrations that the

@@ -112,8 +112,7 @@ impl Payment {
     #[must_use]
     pub fn dispute_changes(&self, read: &ProviderPayment) -> bool {
         let next = read.returns.dispute;
-        self.state.is_taken()
-            && next.is_some_and(|next| DisputeState::may_follow(self.dispute, next))
+        self.state.is_taken() && next.is_some_and(|next| DisputeState::is_news(self.dispute, next))
     }
 }
 

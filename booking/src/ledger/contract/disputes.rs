@@ -39,8 +39,13 @@ async fn tickets_are_blocked_while_their_payment_is_disputed(ledger: Books) {
         "{exchange:?}"
     );
     report(&ledger, &order, (vec![], Some(DisputeState::Won)), 7).await;
-    // An older report changes nothing any more.
+    // A second dispute blocks them again.
     report(&ledger, &order, (vec![], Some(DisputeState::Open)), 8).await;
+    assert!(matches!(
+        scanned(&ledger, &order, 0).await,
+        TicketScanOutcome::Blocked(_)
+    ));
+    report(&ledger, &order, (vec![], Some(DisputeState::Won)), 9).await;
     assert!(matches!(
         scanned(&ledger, &order, 0).await,
         TicketScanOutcome::First(_)
@@ -151,6 +156,13 @@ async fn a_part_that_was_lost_and_then_won_is_struck_out(ledger: Books) {
     let (is_lost, is_won) = (Some(DisputeState::Lost), Some(DisputeState::Won));
     report(&ledger, &order, (vec![lost("dp_1", 300)], is_lost), 5).await;
     assert_eq!(counts(&ledger).await, (1, 0));
+    assert!(
+        matches!(
+            scanned(&ledger, &order, 0).await,
+            TicketScanOutcome::Blocked(_)
+        ),
+        "nobody saw it while it was open"
+    );
     report(&ledger, &order, (vec![won("dp_1", 300)], is_won), 6).await;
     assert_eq!(counts(&ledger).await, (0, 0));
     assert_eq!(payment_of(&ledger, &order).await.refunded, 0);

@@ -449,7 +449,8 @@ async fn unknown_money_is_kept_until_somebody_settles_it(ledger: Books) {
     let sum = |amount| Currency::EUR.with_amount(amount);
     let note = async |amount, n| {
         let id = "pi_9".to_owned();
-        let noted = ledger.note_unknown_money(PROVIDER, id, "payment_x".into(), sum(amount), n);
+        let noted =
+            ledger.note_unknown_money(PROVIDER, id, ("payment_x".into(), None), sum(amount), n);
         noted.await.expect("written");
     };
     note(900, NOW_MS).await;

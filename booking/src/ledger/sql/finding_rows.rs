@@ -86,7 +86,8 @@ pub(super) async fn close_in_part(
 
 /// Returns whether a refund of a part of an order's money is not settled.
 pub(super) async fn any_in_part(tx: &SqlTransaction, order: &OrderId) -> Result<bool> {
-    let sql = "SELECT 1 FROM money_findings WHERE order_id = $1 AND settled_at IS NULL LIMIT 1";
+    let sql = "SELECT 1 FROM money_findings WHERE order_id = $1 AND settled_at IS NULL \
+         AND kind = 'refunded_in_part' LIMIT 1";
     Ok(tx.first(sql, &[&order.as_str()]).await?.is_some())
 }
 

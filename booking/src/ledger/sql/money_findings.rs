@@ -65,25 +65,25 @@ impl Ledger {
     }
 
     /// Stores money that the provider has and the ledger does not know, or its new sum. `id` is the
-    /// provider's id of the payment. A finding that was settled stays settled unless more money is
-    /// there.
+    /// provider's id of the money. `payment` is the payment that it names, with its order if there
+    /// is one. A finding that was settled stays settled unless more money is there.
     pub async fn note_unknown_money(
         &self,
         provider: &'static str,
         id: String,
-        payment: String,
+        (payment, order): (String, Option<OrderId>),
         sum: Money,
         now_ms: i64,
     ) -> Result<()> {
         self.installation
-            .write((id, payment), move |tx, (id, payment)| {
+            .write((id, payment, order), move |tx, (id, payment, order)| {
                 Box::pin(async move {
                     let finding = NewMoneyFinding {
                         id,
                         kind: MoneyFindingKind::UnknownMoney,
                         provider,
                         payment,
-                        order: None,
+                        order: order.as_ref().map(OrderId::as_str),
                         sum,
                     };
                     add(tx, &finding, now_ms).await

@@ -70,6 +70,14 @@ pub(super) async fn is_disputed(tx: &SqlTransaction, live: &OrderId) -> Result<b
     Ok(tx.first(sql, &[&live.as_str()]).await?.is_some())
 }
 
+/// Blocks the order's tickets: they open no door until [`unblock`].
+pub(super) async fn block(tx: &SqlTransaction, order: &OrderId, now_ms: i64) -> Result<()> {
+    let sql = "UPDATE tickets SET blocked_at = $2 \
+         WHERE order_id = $1 AND voided_at IS NULL AND blocked_at IS NULL";
+    tx.execute(sql, &[&order.as_str(), &now_ms]).await?;
+    Ok(())
+}
+
 /// Lets the order's tickets open doors again.
 pub(super) async fn unblock(tx: &SqlTransaction, order: &OrderId) -> Result<()> {
     let sql = "UPDATE tickets SET blocked_at = NULL WHERE order_id = $1 AND blocked_at IS NOT NULL";

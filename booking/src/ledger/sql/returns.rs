@@ -14,7 +14,7 @@ use fairgate_model::payments::returns::{
 use super::exchange_rows::done_successor;
 use super::finding_rows::{self, NewMoneyFinding};
 use super::order_step::{FreedClaims, OrderStep, VoidedTickets};
-use super::return_rows::{insert_done, is_disputed, money_left, unblock};
+use super::return_rows::{block, insert_done, is_disputed, money_left, unblock};
 use super::rows::{Result, items_text, lock_order, parsed, text};
 use super::{claims, order_changes, order_history, tickets};
 use crate::ledger::{LedgerError, MoneyFindingKind};
@@ -61,7 +61,7 @@ pub(super) async fn record(
 ) -> Result<bool> {
     let dispute = returns
         .dispute
-        .filter(|next| DisputeState::may_follow(payment.dispute, *next));
+        .filter(|next| DisputeState::is_news(payment.dispute, *next));
     if let Some(dispute) = dispute {
         let sql = "UPDATE payments SET dispute = $2, updated_at = $3, \
              read_due = LEAST(read_due, $3) WHERE order_id = $1";
@@ -97,6 +97,10 @@ pub(super) async fn record(
             end_whole(tx, (live, paid), decision, &new, now_ms).await?;
         } else {
             list_in_part(tx, live, payment, &new, now_ms).await?;
+            if new.iter().any(|(_, unknown)| unknown.in_dispute) {
+                // Perhaps nobody saw the dispute while it was open.
+                block(tx, &live.id, now_ms).await?;
+            }
         }
     }
     if dispute == Some(DisputeState::Lost) && !finding_rows::any_in_part(tx, &live.id).await? {
@@ -303,11 +307,7 @@ async fn note_dispute(
     };
     order_history::add_step(tx, &live.id, live.state, reason, now_ms).await?;
     match dispute {
-        DisputeState::Open => {
-            let sql = "UPDATE tickets SET blocked_at = $2 \
-                 WHERE order_id = $1 AND voided_at IS NULL AND blocked_at IS NULL";
-            tx.execute(sql, &[&live.id.as_str(), &now_ms]).await?;
-        }
+        DisputeState::Open => block(tx, &live.id, now_ms).await?,
         DisputeState::Won if !is_disputed(tx, &live.id).await? => unblock(tx, &live.id).await?,
         DisputeState::Won | DisputeState::Lost => {}
     }

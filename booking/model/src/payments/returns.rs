@@ -141,6 +141,8 @@ pub struct UnknownReturn {
     /// The owed refund of the ledger that somebody made by hand with this sum; none if it is a
     /// refund of its own.
     pub by_hand: Option<RefundId>,
+    /// How much of it counts for refunds that the provider could not make, in minor units.
+    pub counted: i64,
 }
 
 /// What the ledger has to write.
@@ -159,6 +161,7 @@ pub struct ReturnPlan {
 ///
 /// - A sum that the ledger did not ask for is new. If it is as large as a refund that is owed,
 ///   somebody made this refund by hand.
+/// - Another sum counts first for refunds that the provider could not make: they are lower by it.
 /// - What is still owed is at most what is left. The newest refunds lose first.
 /// - A refund that was made at the provider has the sum that was made, even if the ledger lowered
 ///   it meanwhile.
@@ -245,12 +248,33 @@ fn plan_unknown(
         one.2 = false;
         Some(refund.id.clone())
     });
+    let in_dispute = sum.origin == ReturnOrigin::Dispute;
+    let counted = match by_hand.is_some() || in_dispute {
+        true => 0,
+        false => count_for_failed(amount, refunds, own),
+    };
     plan.unknown.push(UnknownReturn {
         id: sum.id.clone(),
         amount,
-        in_dispute: sum.origin == ReturnOrigin::Dispute,
+        in_dispute,
         by_hand,
+        counted,
     });
+}
+
+/// Lowers the refunds that the provider could not make by a sum that somebody gave by hand. Returns
+/// by how much.
+fn count_for_failed(sum: i64, refunds: &[LedgerRefund], own: &mut [(RefundId, i64, bool)]) -> i64 {
+    let mut rest = sum;
+    for (id, amount, may_shrink) in own {
+        let is_failed = |refund: &LedgerRefund| refund.failed && refund.id == *id;
+        if *may_shrink && refunds.iter().any(is_failed) {
+            let taken = rest.min(*amount);
+            *amount -= taken;
+            rest -= taken;
+        }
+    }
+    sum - rest
 }
 
 #[cfg(test)]
@@ -401,6 +425,25 @@ mod tests {
             dispute: None,
         };
         assert_eq!((returns.sum_gone(100), returns.sum_gone(200)), (100, 160));
+    }
+
+    #[test]
+    fn a_failed_refund_is_lowered_by_what_was_given_by_hand() {
+        let failed = LedgerRefund {
+            failed: true,
+            ..refund(1, 90, false)
+        };
+        let at_provider = |id, amount| sum(id, amount, ReturnOrigin::AtProvider);
+        let plan = |sums: &[ReturnedSum]| plan_returns(200, std::slice::from_ref(&failed), sums);
+        let halves = plan(&[at_provider("re_1", 45), at_provider("re_2", 45)]);
+        assert_eq!(halves.changed, [(failed.id.clone(), 0)]);
+        let counted: Vec<i64> = halves.unknown.iter().map(|one| one.counted).collect();
+        assert_eq!(counted, [45, 45]);
+        let more = plan(&[at_provider("re_1", 95)]);
+        assert_eq!(more.changed, [(failed.id.clone(), 0)]);
+        assert_eq!((more.unknown[0].amount, more.unknown[0].counted), (95, 90));
+        let dispute = plan(&[sum("dp_1", 45, ReturnOrigin::Dispute)]);
+        assert_eq!((dispute.changed, dispute.unknown[0].counted), (vec![], 0));
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub(super) const CASES: &[Case] = cases![
     an_open_finding_follows_the_seats_into_an_exchange,
     a_refund_at_the_provider_that_fails_is_struck_out,
     a_refund_that_somebody_made_by_hand_is_not_made_again,
+    a_refund_that_somebody_made_by_hand_in_two_sums_is_not_made_again,
     a_payment_that_was_cancelled_at_the_provider_may_be_paid_anew,
     events_of_an_ended_attempt_change_nothing,
     unknown_money_is_kept_until_somebody_settles_it,
@@ -442,6 +443,25 @@ async fn events_of_an_ended_attempt_change_nothing(ledger: Books) {
         .payment_of_reference(PROVIDER, "pi_1".to_owned())
         .await;
     assert_eq!(found.expect("readable"), None);
+}
+
+async fn a_refund_that_somebody_made_by_hand_in_two_sums_is_not_made_again(ledger: Books) {
+    with_free_refunds(&ledger).await;
+    let order = ticketed(&ledger, "a", ANA, &[0, 1]).await;
+    let refund = ledger.refund(&order.id, named(&order, &[0]), NOW_MS + 3);
+    refund.await.expect("allowed");
+    let lent = owed(&ledger, NOW_MS + 4).await.remove(0);
+    let failed = ledger.put_off_refund(&lent.id, NOW_MS + 9_000, "closed".into(), true, NOW_MS);
+    failed.await.expect("written");
+    report(&ledger, &order, (vec![at_provider("re_1", 400)], None), 5).await;
+    assert_eq!(counts(&ledger).await, (0, 0), "it was for that refund");
+    let sums = vec![at_provider("re_1", 400), at_provider("re_2", 600)];
+    report(&ledger, &order, (sums, None), 6).await;
+    assert_eq!(owed(&ledger, NOW_MS + 99_999).await.len(), 0);
+    assert_eq!(payment_of(&ledger, &order).await.refunded, 1_000);
+    assert_eq!(counts(&ledger).await, (0, 0));
+    let money = record(&ledger, &order).await.money;
+    assert_eq!((money.left, money.unsettled), (1_000, 0));
 }
 
 async fn unknown_money_is_kept_until_somebody_settles_it(ledger: Books) {

@@ -264,14 +264,19 @@ async fn list_in_part(
     new: &[(RefundId, &UnknownReturn)],
     now_ms: i64,
 ) -> Result<()> {
-    for (_, unknown) in new {
+    // What counts for a refund that the provider could not make needs no question.
+    let asked = new.iter().filter(|(_, sum)| sum.counted < sum.amount);
+    for (_, unknown) in asked {
         let finding = NewMoneyFinding {
             id: &unknown.id,
             kind: MoneyFindingKind::RefundedInPart,
             provider: &payment.provider,
             payment: payment.id.as_str(),
             order: Some(live.id.as_str()),
-            sum: payment.amount.currency.with_amount(unknown.amount),
+            sum: payment
+                .amount
+                .currency
+                .with_amount(unknown.amount - unknown.counted),
         };
         finding_rows::add(tx, &finding, now_ms).await?;
     }

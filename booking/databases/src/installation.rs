@@ -145,9 +145,9 @@ impl Installation {
         }
     }
 
-    /// Returns the path of a SQLite file once the file is not there any more, because somebody
-    /// moved, replaced, removed or overwrote it. From then on the file takes no write, and the process must
-    /// end. Never returns for a PostgreSQL database.
+    /// Returns the path of a SQLite file once it is no longer the file that was opened, because
+    /// somebody moved, replaced, removed or overwrote it. From then on the file takes no write, and
+    /// the process must end. Never returns for a PostgreSQL database.
     pub async fn wait_until_file_moved(&self) -> PathBuf {
         match self {
             Self::File(writer) => {

@@ -1,7 +1,8 @@
-//! Checks that the ledger's file is in its place, and that nobody else writes to it. If it is moved,
-//! replaced or removed while this process has it open, the system goes on writing to the open file,
-//! and the next start would not find what was written. If another program writes an older copy over
-//! it, this process would mix its own pages into the copy, and hide that the ledger went back.
+//! Checks that the ledger's file is in its place, and that nobody else writes to it. If it is
+//! moved, replaced or removed while this process has it open, the system goes on writing to the
+//! open file, and the next start would not find what was written. If another program writes an
+//! older copy over it, this process would mix its own pages into the copy, and hide that the ledger
+//! went back.
 
 use std::fs::Metadata;
 use std::io;

@@ -7,6 +7,7 @@ use booking::choices::ImportDecisions;
 use booking::commands::import_timetable::{
     ImportedTimetable, RailFeedKind, TimetableImport, UndecidedImport, import_timetable,
 };
+use fairgate_databases::copy_ledger_file;
 use fairgate_model::payments::kind::ProviderKind;
 
 use super::recuts::bought_between;
@@ -164,11 +165,21 @@ async fn imported(
 ) -> Result<ImportedTimetable, UndecidedImport> {
     let rail = feed.path().join("rail.toml");
     std::fs::write(&rail, SETTINGS).expect("written");
+    // The app goes on after a preview, and nobody else may write its file.
+    let copy = tempfile::tempdir().expect("a folder");
+    let data = match is_preview {
+        true => copy.path(),
+        false => app.folder.path(),
+    };
+    if is_preview {
+        let [from, to] = [app.folder.path(), copy.path()].map(|folder| folder.join("ledger.db"));
+        copy_ledger_file(&from, &to).expect("copied");
+    }
     let wanted = TimetableImport {
         source: RailFeedKind::Gtfs,
         folder: feed.path().to_owned(),
         rail: Some(rail),
-        data: app.folder.path().to_owned(),
+        data: data.to_owned(),
         database: None,
         payments: ProviderKind::None,
         decisions: ImportDecisions {

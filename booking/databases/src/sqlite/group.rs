@@ -409,10 +409,6 @@ fn commit_group(
         file.note(*counted);
     }
     let failure = outcome.err().map(|error| error.to_string());
-    if failure.is_some() {
-        // The counter may have gone back in this group.
-        let _ = surroundings.require_place(connection);
-    }
     if let Some(reason) = &failure {
         surroundings.note_commit_failure(reason, callbacks.len());
     }

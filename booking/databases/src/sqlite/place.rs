@@ -131,7 +131,8 @@ impl FilePlace {
     }
 
     /// Checks that the ledger's counter went on from the last commit. A group of `transactions`
-    /// has raised it to `counter`.
+    /// has raised it to `counter`. If it went back, another program changed the ledger by SQLite's
+    /// own means: file and log still belong together, and the counter outside is ahead of both.
     ///
     /// # Errors
     /// Returns [`LedgerError::Unavailable`] if it went back.
@@ -139,7 +140,7 @@ impl FilePlace {
         if counter >= self.counter.load(Ordering::Relaxed) + transactions {
             return Ok(());
         }
-        self.note_overwritten();
+        self.is_lost.store(true, Ordering::Relaxed);
         self.require()
     }
 

@@ -242,7 +242,7 @@ fn serve(
         if let Ok(address) = service.listen_address() {
             tracing::info!(%address, "serving");
         }
-        service.run(process::shutdown()).await;
+        service.run(process::shutdown()).await?;
         Ok(())
     })
 }

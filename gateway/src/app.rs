@@ -19,7 +19,7 @@ use fairgate_base::process::data::DataLock;
 use fairgate_base::process::leases::{ProcessLeases, ProcessStoreKind};
 use fairgate_base::process::serve::EndSignals;
 use fairgate_base::process::warning_log::log_warnings;
-use fairgate_base::process::{recorder, serve, stopped, until_ended};
+use fairgate_base::process::{LedgerLost, recorder, serve, stopped, until_ended};
 use fairgate_base::secret::{InstallationSecret, open_secret, sealed_value};
 use fairgate_databases::Installation;
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -195,7 +195,10 @@ impl GatewayApp {
     /// process serves on for the notice, so that proxies stop sending visitors. Then sockets are
     /// asked to reconnect, running calls end, and the ledger is closed. A process that lost a lease
     /// or its ledger's file gives no notice.
-    pub async fn run(self, shutdown: impl Future<Output = ()>) {
+    ///
+    /// # Errors
+    /// [`LedgerLost`] if the process ended because it lost a lease or its ledger's file.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), LedgerLost> {
         let Self {
             listener,
             router,
@@ -229,7 +232,7 @@ impl GatewayApp {
             leave.send_replace(true);
             tokio::time::sleep(notice).await;
         };
-        until_ended(shutdown, leases.as_ref(), Some(&installation)).await;
+        let ended = until_ended(shutdown, leases.as_ref(), Some(&installation)).await;
         tracing::info!("draining");
         leave.send_replace(true);
         stop.send_replace(true);
@@ -245,6 +248,7 @@ impl GatewayApp {
             leases.release_all().await;
         }
         open::close_installation(&installation).await;
+        ended
     }
 }
 
@@ -494,7 +498,7 @@ mod tests {
         let told = answer.text().await.expect("a body");
         assert_eq!(told, r#"{"ready":false}"#);
         drop(socket);
-        running.await.expect("it ends");
+        assert_eq!(running.await.expect("it ends"), Ok(()));
         assert!(
             reqwest::get(format!("http://{address}/readyz"))
                 .await

@@ -228,7 +228,7 @@ async fn serve(knobs: &GatewayArguments) -> anyhow::Result<()> {
     let config = GatewayConfig::resolve(&sources(knobs)?)?;
     let app = GatewayApp::build(&config, upstream::open).await?;
     tracing::info!(address = %app.address()?, data = %config.data.display(), "serving");
-    app.run(process::shutdown()).await;
+    app.run(process::shutdown()).await?;
     Ok(())
 }
 
@@ -260,7 +260,7 @@ async fn run_demo(knobs: &GatewayArguments) -> anyhow::Result<()> {
         upload.apply(&target, &key.0, "the demo", false).await?;
     }
     announce(&app, &config, &key, is_resumed)?;
-    app.run(process::shutdown()).await;
+    app.run(process::shutdown()).await?;
     Ok(())
 }
 

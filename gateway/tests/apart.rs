@@ -13,6 +13,7 @@ use booking::app::BookingSetup;
 use booking::config::BookingConfig;
 use booking::service::BookingService;
 use fairgate_base::config::{SecretSetting, SettingSources as BookingSources, SettingSources};
+use fairgate_base::process::LedgerLost;
 use fairgate_model::grid::picture::CellChanges;
 use fairgate_servers::actors::{
     PATIENCE, TestAnswer, TestCall, TestClient, TestShop, call, get, patch, post, put, text, until,
@@ -38,20 +39,21 @@ struct Apart {
     shared: BookingDependencies,
     core: Arc<RemoteBooking>,
     calls: TestClient,
-    _running: JoinHandle<()>,
+    _running: JoinHandle<Result<(), LedgerLost>>,
 }
 
 /// A booking server that runs until it is stopped.
 struct Serving {
     stop: Option<oneshot::Sender<()>>,
-    running: JoinHandle<()>,
+    running: JoinHandle<Result<(), LedgerLost>>,
 }
 
 impl Serving {
     async fn end(mut self) {
         drop(self.stop.take());
         let ended = tokio::time::timeout(PATIENCE, self.running).await;
-        ended.expect("it drains").expect("it does not panic");
+        let ended = ended.expect("it drains").expect("it does not panic");
+        assert_eq!(ended, Ok(()));
     }
 }
 

@@ -151,6 +151,7 @@ impl Booking {
             clock: setup.clock.clone(),
             ledger_id: hex::encode(ledger.id().await?),
             stopped: stopped.clone(),
+            is_counted_in_redis: false,
         };
         let counter = CounterKeeper {
             ledger: ledger.clone(),
@@ -186,6 +187,7 @@ impl Booking {
     /// Keeps the ledger's counter with this keeper, which also knows a counter in Redis.
     #[must_use]
     pub fn with_counter_keeper(mut self, counter: CounterKeeper) -> Self {
+        self.gateways.is_counted_in_redis = counter.redis.is_some();
         self.counter = counter;
         self
     }

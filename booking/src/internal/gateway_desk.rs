@@ -31,6 +31,9 @@ use crate::stopped_passes::StoppedPasses;
 use crate::store::{HoldSignal, SEATS_SILENT};
 use crate::waitlist::here::SeenVisitors;
 
+/// What operators read if nothing outside the ledger remembers how far it got.
+const UNCOUNTED: &str = "nothing outside the database remembers how far it got, so nobody notices if an older copy takes its place, and seats may be sold twice; set FAIRGATE_COUNTER_FILE, or FAIRGATE_REDIS_URL";
+
 /// How long ledger and store may take to answer. Gateways wait a little longer.
 const CONDITION_MAX: Duration = Duration::from_millis(800);
 
@@ -157,6 +160,8 @@ pub struct GatewayDesk {
     pub stopped: StoppedPasses,
     /// The threads for searches through all shows.
     pub threads: SearchThreads,
+    /// Whether Redis remembers how far the ledger got.
+    pub is_counted_in_redis: bool,
 }
 
 impl GatewayDesk {
@@ -253,15 +258,22 @@ impl GatewayDesk {
         if let Some(closure) = self.catalogue.closure() {
             condition.warnings.push(closure.warning());
         }
-        if let Some(file) = self.ledger.counter_file()
-            && let Some(trouble) = file.trouble()
-        {
-            condition.warnings.push(format!(
-                "the counter {} was not written: {trouble}; if the ledger goes back to an older state, nobody notices what it lost since",
-                file.path().display()
-            ));
-        }
+        condition.warnings.extend(self.counter_warning());
         condition
+    }
+
+    /// Returns what operators read if nothing outside the ledger remembers how far it got.
+    fn counter_warning(&self) -> Option<String> {
+        match self.ledger.counter_file() {
+            Some(file) => file.trouble().map(|trouble| {
+                format!(
+                    "the counter {} was not written: {trouble}; if the ledger goes back to an older state, nobody notices what it lost since",
+                    file.path().display()
+                )
+            }),
+            None if self.is_counted_in_redis => None,
+            None => Some(UNCOUNTED.to_owned()),
+        }
     }
 
     /// Replaces the list that says which room covers which shows.

@@ -1,8 +1,9 @@
 //! Completes a provider's event before it is settled: reads from the provider what the event does
 //! not say, and notes money that the ledger does not know.
 
+use fairgate_model::payments::returns::ProviderReturns;
 use fairgate_model::payments::{
-    ParsedProviderEvent, ProviderError, ProviderEvent, ProviderEventKind, ProviderPayment,
+    ParsedProviderEvent, Payment, ProviderError, ProviderEvent, ProviderEventKind, ProviderPayment,
 };
 
 use super::restoring::CopiedOrder;
@@ -49,7 +50,7 @@ impl PaymentEventInbox {
         }
         if event.kind != ProviderEventKind::Refunded {
             let event = self.with_whole_amount(event).await?;
-            self.note_unknown_money(&event).await?;
+            let event = self.with_known_payment(event).await?;
             return self.with_card(event).await.map(ParsedProviderEvent::Event);
         }
         let Some(read) = self.read_back(&event).await? else {
@@ -126,62 +127,78 @@ impl PaymentEventInbox {
         noted.await.map_err(|error| later(&error))
     }
 
-    /// Notes money that belongs to no payment of the ledger: the payment is unknown, the provider
-    /// has it under another id than the ledger, or it is over another sum. The provider is asked
-    /// how much it has now, because an event may be old. If the ledger went back and the provider
-    /// has a copy of the order, the order is written again instead. Money of another ledger that
-    /// uses the same account is left to that ledger.
-    async fn note_unknown_money(&self, event: &ProviderEvent) -> Result<(), ProviderError> {
+    /// Looks for the payment of an event that brings money. If the ledger went back and the
+    /// provider has a copy of the order, the order is written again, and a capture tells what has
+    /// gone back of it since. Money of another ledger that uses the same account is left to that
+    /// ledger. All other money that belongs to no payment of this ledger is noted.
+    async fn with_known_payment(
+        &self,
+        event: ProviderEvent,
+    ) -> Result<ProviderEvent, ProviderError> {
         let Some(reference) = event
             .reference
-            .as_ref()
+            .clone()
             .filter(|_| event.kind.brings_money())
         else {
-            return Ok(());
+            return Ok(event);
         };
-        let known = self
-            .ledger
-            .payment(&event.payment)
-            .await
-            .map_err(|error| later(&error))?;
-        let has_ended = self.ledger.has_ended(&event.payment, reference.clone());
-        let is_known = known.is_some();
-        let order = known.as_ref().map(|payment| payment.order.clone());
-        let fits = known.is_some_and(|payment| {
-            let is_own = payment
-                .reference
-                .as_ref()
-                .is_none_or(|own| own == reference);
-            is_own && payment.amount == event.amount
-        });
-        if fits && !has_ended.await.map_err(|error| later(&error))? {
-            return Ok(());
+        let known = self.ledger.payment(&event.payment).await;
+        let known = known.map_err(|error| later(&error))?;
+        if let Some(payment) = &known
+            && self.is_own_money(&event, &reference, payment).await?
+        {
+            return Ok(event);
         }
-        let read = tokio::time::timeout(READ_WITHIN, self.provider.money_of(reference)).await;
+        // An event may be old, so the provider is asked how much it has now.
+        let read = tokio::time::timeout(READ_WITHIN, self.provider.money_of(&reference)).await;
         let Some(sum) = read.map_err(|_| too_slow())?? else {
-            return Ok(());
+            return Ok(event);
         };
-        if !is_known {
-            match self.copied_order(event, reference).await? {
+        if known.is_none() {
+            match self.copied_order(&event, &reference).await? {
                 CopiedOrder::OfAnotherLedger(ledger) => {
                     tracing::warn!(payment = %event.payment, reference, ledger, "money at the provider belongs to another ledger, which uses the same account");
-                    return Ok(());
+                    return Ok(event);
                 }
-                CopiedOrder::Own(copy, show)
-                    if self.restore_order(event, reference, (&copy, &show)).await? =>
-                {
-                    return Ok(());
+                CopiedOrder::Own(copy, show) => {
+                    let restored = self.restore_order(&event, &reference, (&copy, &show));
+                    if let Some(returns) = restored.await? {
+                        let tells = event.kind == ProviderEventKind::Captured
+                            && returns != ProviderReturns::default();
+                        let returns = tells.then_some(returns);
+                        return Ok(ProviderEvent { returns, ..event });
+                    }
                 }
-                CopiedOrder::Own(..) | CopiedOrder::None => {}
+                CopiedOrder::None => {}
             }
         }
         tracing::error!(payment = %event.payment, reference, sum = sum.amount, "the provider has money that the ledger does not know");
         let (name, now_ms) = (self.provider.name(), self.clock.now_ms());
-        let payment = event.payment.to_string();
-        self.ledger
-            .note_unknown_money(name, reference.clone(), (payment, order), sum, now_ms)
-            .await
-            .map_err(|error| later(&error))
+        let of = (
+            event.payment.to_string(),
+            known.map(|payment| payment.order),
+        );
+        let noted = self
+            .ledger
+            .note_unknown_money(name, reference, of, sum, now_ms);
+        noted.await.map_err(|error| later(&error))?;
+        Ok(event)
+    }
+
+    /// Returns whether the money of an event is that of this payment: over the same sum, and not
+    /// under another id of the provider or one that ended.
+    async fn is_own_money(
+        &self,
+        event: &ProviderEvent,
+        reference: &str,
+        payment: &Payment,
+    ) -> Result<bool, ProviderError> {
+        let mut own = payment.reference.iter();
+        if !own.all(|own| own == reference) || payment.amount != event.amount {
+            return Ok(false);
+        }
+        let has_ended = self.ledger.has_ended(&event.payment, reference.to_owned());
+        Ok(!has_ended.await.map_err(|error| later(&error))?)
     }
 
     /// Reads the event's payment from the provider. Returns `None` for an unknown payment.

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use fairgate_model::ids::{OrderId, PaymentId};
 use fairgate_model::orders::order_copy::OrderCopy;
-use fairgate_model::payments::returns::{ReturnOrigin, ReturnState, ReturnedSum};
-use fairgate_model::payments::{Payment, PaymentState, ProviderError, ProviderEvent};
+use fairgate_model::payments::returns::{ProviderReturns, ReturnOrigin, ReturnState, ReturnedSum};
+use fairgate_model::payments::{
+    Payment, PaymentState, ProviderError, ProviderEvent, ProviderPayment,
+};
 use fairgate_model::shows::Show;
 
 use super::completing::{later, too_slow};
@@ -29,8 +31,9 @@ pub(super) enum CopiedOrder {
 
 impl PaymentEventInbox {
     /// Writes the order of an unknown payment again. Its show is closed because the ledger went
-    /// back. Returns false if the order cannot be restored: its plan is another one, others have
-    /// the seats, or tickets of it were given back, because their seats may have been sold again.
+    /// back. Returns what went back of its money meanwhile, or `None` if the order cannot be
+    /// restored: its plan is another one, others have the seats, or its money went back with
+    /// refunds that do not name their seats, because these seats may have been sold again.
     ///
     /// # Errors
     /// Returns an error if the provider or the ledger does not answer, or if an order that was
@@ -40,10 +43,10 @@ impl PaymentEventInbox {
         event: &ProviderEvent,
         reference: &str,
         (copy, show): (&OrderCopy, &Show),
-    ) -> Result<bool, ProviderError> {
-        let now_ms = self.clock.now_ms();
-        let Some((order, items)) = copy.to_order(show, event.amount, now_ms + PENDING_MS) else {
-            return Ok(false);
+    ) -> Result<Option<ProviderReturns>, ProviderError> {
+        let until_ms = self.clock.now_ms() + PENDING_MS;
+        let Some((order, items)) = copy.to_order(show, event.amount, until_ms) else {
+            return Ok(None);
         };
         let payment = Payment {
             id: order.payment.clone(),
@@ -57,10 +60,15 @@ impl PaymentEventInbox {
             attempt: 0,
             dispute: None,
         };
-        if self.was_refunded_here(&payment).await? {
-            return Ok(false);
+        let returns = self.read_at_provider(&payment).await?.returns;
+        let hides_seats = |sum: &ReturnedSum| {
+            sum.state != ReturnState::Failed
+                && sum.copy.is_none()
+                && matches!(sum.origin, ReturnOrigin::Asked(_))
+        };
+        if returns.sums.iter().any(hides_seats) {
+            return Ok(None);
         }
-        let id = order.id.clone();
         let restored = RestoredOrder {
             payment,
             order,
@@ -68,19 +76,68 @@ impl PaymentEventInbox {
             exchange: copy.exchange.clone(),
             grid: show.grid(),
         };
-        match self.ledger.restore_order(restored, now_ms).await {
+        let mut written = self.write_again(restored.clone()).await?;
+        if matches!(written, Err(SeatClaimRefused::Taken(_))) {
+            self.settle_orders_on_seats_of(&restored).await?;
+            written = self.write_again(restored).await?;
+        }
+        Ok(matches!(written, Ok(RestoreOutcome::Restored)).then_some(returns))
+    }
+
+    /// Writes an order again, or returns why that is not possible.
+    async fn write_again(
+        &self,
+        restored: RestoredOrder,
+    ) -> Result<Result<RestoreOutcome, SeatClaimRefused>, ProviderError> {
+        let (id, reference) = (
+            restored.order.id.clone(),
+            restored.payment.reference.clone(),
+        );
+        let written = self.ledger.restore_order(restored, self.clock.now_ms());
+        let written = written.await;
+        match &written {
             Ok(RestoreOutcome::Restored) => {
                 tracing::warn!(order = %id, reference, "an order that the ledger had lost was restored from the provider's copy");
-                Ok(true)
             }
-            Ok(RestoreOutcome::NotYet) => Err(ProviderError::Later(
-                "the order that was exchanged for this one is not settled yet".to_owned(),
-            )),
+            Ok(RestoreOutcome::NotYet) => {
+                return Err(ProviderError::Later(
+                    "the order that was exchanged for this one is not settled yet".to_owned(),
+                ));
+            }
             Err(SeatClaimRefused::Ledger(error)) if !matches!(error, LedgerError::Corrupt(_)) => {
-                Err(later(&error))
+                return Err(later(error));
             }
-            Ok(RestoreOutcome::Impossible) | Err(_) => Ok(false),
+            Ok(RestoreOutcome::Impossible) | Err(_) => {}
         }
+        Ok(written)
+    }
+
+    /// Settles what the provider knows of the orders that have seats of an order which is to be
+    /// restored. Their tickets may have been given back before it was made.
+    async fn settle_orders_on_seats_of(
+        &self,
+        restored: &RestoredOrder,
+    ) -> Result<(), ProviderError> {
+        let seats = restored.items.iter().map(|item| item.held.clone());
+        let show = &restored.order.show;
+        let others = self.ledger.payments_on_seats(show, seats.collect()).await;
+        let name = self.provider.name();
+        for payment in others.map_err(|error| later(&error))? {
+            if payment.provider != name || payment.reference.is_none() {
+                continue;
+            }
+            let found = self.read_at_provider(&payment).await?;
+            // The settling of these events restores no order, because their payments are known.
+            Box::pin(self.settle_read_back(&payment, &found))
+                .await
+                .map_err(|error| later(&error))?;
+        }
+        Ok(())
+    }
+
+    async fn read_at_provider(&self, payment: &Payment) -> Result<ProviderPayment, ProviderError> {
+        let read = tokio::time::timeout(READ_WITHIN, self.provider.read_back(payment)).await;
+        read.map_err(|_| too_slow())?
     }
 
     /// Reads the provider's copy of the order of an unknown payment.
@@ -111,15 +168,5 @@ impl PaymentEventInbox {
         let show = self.catalogue.touched(&show, self.clock.now_ms()).await;
         let show = show.map_err(|error| later(&error))?;
         Ok(CopiedOrder::Own(Box::new(copy), show))
-    }
-
-    /// Returns whether the provider made a refund of this payment that an order here asked for.
-    async fn was_refunded_here(&self, payment: &Payment) -> Result<bool, ProviderError> {
-        let read = tokio::time::timeout(READ_WITHIN, self.provider.read_back(payment)).await;
-        let returns = read.map_err(|_| too_slow())??.returns;
-        let is_own = |sum: &ReturnedSum| {
-            sum.state != ReturnState::Failed && matches!(sum.origin, ReturnOrigin::Asked(_))
-        };
-        Ok(returns.sums.iter().any(is_own))
     }
 }

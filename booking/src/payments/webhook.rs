@@ -57,6 +57,22 @@ pub struct PaymentEventInbox {
     pub catalogue: Catalogue,
 }
 
+/// Returns the ids and the stored forms of the events that the provider would have sent for a state
+/// that was read back.
+fn read_back_events(
+    payment: &super::Payment,
+    changed_ms: i64,
+    found: &ProviderPayment,
+) -> Result<Vec<(String, Vec<u8>)>, LedgerError> {
+    let stored = |event: ProviderEvent| {
+        let body = serde_json::to_vec(&StoredReadBack { read_back: &event });
+        let body = body.map_err(|error| LedgerError::Corrupt(error.to_string()))?;
+        Ok((event.event, body))
+    };
+    let events = found.events(payment, changed_ms);
+    events.into_iter().map(stored).collect()
+}
+
 /// Why an event was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum PaymentEventRefusal {
@@ -128,12 +144,34 @@ impl PaymentEventInbox {
         found: &ProviderPayment,
     ) -> Result<bool, LedgerError> {
         let mut any_is_new = false;
-        for event in found.events(payment, changed_ms) {
-            let body = serde_json::to_vec(&StoredReadBack { read_back: &event })
-                .map_err(|error| LedgerError::Corrupt(error.to_string()))?;
-            any_is_new |= self.store_event(event.event, body).await?;
+        for (event, body) in read_back_events(payment, changed_ms, found)? {
+            any_is_new |= self.store_event(event, body).await?;
         }
         Ok(any_is_new)
+    }
+
+    /// Stores the events that the provider would have sent for a state that was read back now, and
+    /// settles them at once.
+    ///
+    /// # Errors
+    /// Returns an error if the ledger did not store an event.
+    pub(super) async fn settle_read_back(
+        &self,
+        payment: &super::Payment,
+        found: &ProviderPayment,
+    ) -> Result<(), LedgerError> {
+        let now_ms = self.clock.now_ms();
+        for (event, body) in read_back_events(payment, now_ms, found)? {
+            self.store_event(event.clone(), body.clone()).await?;
+            let stored = StoredProviderEvent {
+                provider: self.provider.name().to_owned(),
+                event,
+                body,
+                attempts: 0,
+            };
+            self.settle_event(stored).await;
+        }
+        Ok(())
     }
 
     /// Reads a payment from the provider now, and stores what is new. If the provider does not
@@ -155,7 +193,8 @@ impl PaymentEventInbox {
     }
 
     /// Settles stored events, and returns how many it tried. An event that cannot be settled is
-    /// tried again later. It does not delay other events.
+    /// tried again later. It does not delay other events. If the ledger went back, they are settled
+    /// one after the other: an order may have been made for seats that another one gave back.
     ///
     /// # Errors
     /// Returns an error if the ledger does not answer. The next run tries again.
@@ -168,7 +207,12 @@ impl PaymentEventInbox {
             let inbox = self.clone();
             async move { inbox.settle_event(event).await }
         };
-        do_lent_work(AT_ONCE, lend, settle).await
+        let closure = self.catalogue.closure();
+        let at_once = match closure.is_some_and(|closure| !closure.is_provider_asked) {
+            true => 1,
+            false => AT_ONCE,
+        };
+        do_lent_work(at_once, lend, settle).await
     }
 
     async fn settle_event(&self, stored: StoredProviderEvent) {

@@ -2,9 +2,11 @@
 //! may be about money of which the ledger knows nothing, so reading back the ledger's payments
 //! would not find it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use fairgate_model::payments::ProviderError;
+use fairgate_model::shows::closure::SaleClosure;
 
 use super::Reconciler;
 use crate::ledger::LedgerError;
@@ -44,7 +46,12 @@ impl Reconciler {
         let Some(inbox) = &self.inbox else {
             return;
         };
-        match self.read_pages(inbox).await {
+        let closure = self.catalogue.closure();
+        let read = self.read_pages(inbox).await;
+        if let Ok((_, true)) = &read {
+            self.note_asked(closure).await;
+        }
+        match read {
             Ok((0, _)) => {}
             Ok((found, _)) => {
                 tracing::warn!(
@@ -69,6 +76,7 @@ impl Reconciler {
         let Some(inbox) = &self.inbox else {
             return Ok(());
         };
+        let closure = self.catalogue.closure();
         while !self.read_pages(inbox).await?.1 {}
         // A worker may have taken events before this call, and may still be settling them.
         let settling = async {
@@ -76,13 +84,35 @@ impl Reconciler {
                 inbox.settle_all().await?;
                 let (unsettled, _) = self.ledger.backlog().await?;
                 if unsettled == 0 {
-                    return Ok(());
+                    return Ok::<(), LedgerError>(());
                 }
                 tokio::time::sleep(LOOK_EVERY).await;
             }
         };
         let settled = tokio::time::timeout(SETTLED_WITHIN, settling).await;
-        settled.map_err(|_| MissedEventsError::Unsettled)?
+        settled.map_err(|_| MissedEventsError::Unsettled)??;
+        self.note_asked(closure).await;
+        Ok(())
+    }
+
+    /// Notes that the provider's list was read to its end after the ledger went back, if all events
+    /// are settled. `closure` was known before the list was read. If the ledger does not answer,
+    /// the next pass notes it.
+    async fn note_asked(&self, closure: Option<Arc<SaleClosure>>) {
+        let Some(closure) = closure.filter(|closure| !closure.is_provider_asked) else {
+            return;
+        };
+        let noted = async {
+            let (unsettled, _) = self.ledger.backlog().await?;
+            if unsettled == 0 {
+                self.ledger.note_provider_asked(&closure).await?;
+                self.catalogue.refresh_catalogue().await?;
+            }
+            Ok::<(), LedgerError>(())
+        };
+        if let Err(error) = noted.await {
+            tracing::debug!(%error, "that the provider was asked could not be noted; trying again");
+        }
     }
 
     /// Reads some pages of the provider's events. Returns how many events are new, and whether

@@ -11,7 +11,7 @@ use fairgate_base::process::data::DataLock;
 use fairgate_base::process::leases::{ProcessLeases, ProcessStoreKind};
 use fairgate_base::process::serve::{EndSignals, ListenError};
 use fairgate_base::process::warning_log::log_warnings;
-use fairgate_base::process::{recorder, serve, until_ended};
+use fairgate_base::process::{LedgerLost, recorder, serve, until_ended};
 use fairgate_base::secret::open_secret;
 use fairgate_databases::Installation;
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -46,6 +46,9 @@ pub enum BookingStartError {
     /// The runtime's threads or timers cannot be started.
     #[error("the runtime cannot be started: {0}")]
     Runtime(io::Error),
+    /// The process ended because it lost its ledger.
+    #[error(transparent)]
+    LedgerLost(#[from] LedgerLost),
     /// Ledger, store or keys cannot be opened.
     #[error(transparent)]
     Parts(#[from] BookingOpenError),
@@ -138,7 +141,10 @@ impl BookingService {
     /// Serves until `shutdown`, or until another process has taken a lease of this process or the
     /// ledger's file is not in its place any more. Then drains: reports that it is not ready, waits
     /// until gateways have noticed, ends the calls, ends the workers, and closes the ledger.
-    pub async fn run(self, shutdown: impl Future<Output = ()>) {
+    ///
+    /// # Errors
+    /// [`LedgerLost`] if the process ended because it lost a lease or its ledger's file.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), LedgerLost> {
         let Self {
             listener,
             operators,
@@ -198,7 +204,7 @@ impl BookingService {
                 tokio::spawn(serving)
             })
             .collect();
-        until_ended(shutdown, leases.as_ref(), installation.as_ref()).await;
+        let ended = until_ended(shutdown, leases.as_ref(), installation.as_ref()).await;
         tracing::info!("draining");
         stop.send_replace(true);
         tokio::time::sleep(config.drain.notice.unwrap_or(DRAIN_NOTICE)).await;
@@ -215,6 +221,7 @@ impl BookingService {
         if let Some(installation) = installation {
             open::close_installation(&installation).await;
         }
+        ended
     }
 }
 

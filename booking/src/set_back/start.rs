@@ -92,34 +92,39 @@ impl CounterAtStart {
         let own = installation.ledger_id().await?;
         // Nodes that share a database have a file each, and a new node has none yet.
         let is_file = matches!(installation, Installation::File(_));
-        if let Some(CounterRecord { ledger, counted }) = record {
-            if ledger != own {
-                return Err(CounterStartError::OtherLedger {
-                    file,
-                    known: hex::encode(ledger),
-                    own: hex::encode(own),
-                });
-            }
-            if let Some(set_back) = installation.note_outside_counter(counted).await? {
-                log_set_back(&set_back);
-            }
-        } else if is_file && installation.had_witness().await? {
+        if let Some(CounterRecord { ledger, .. }) = record
+            && ledger != own
+        {
+            return Err(CounterStartError::OtherLedger {
+                file,
+                known: hex::encode(ledger),
+                own: hex::encode(own),
+            });
+        }
+        if record.is_none() && is_file && installation.had_witness().await? {
             log_set_back(&installation.mark_without_witness().await?);
         }
-        let record = CounterRecord {
+        let at_start = CounterRecord {
             ledger: own,
-            counted: installation.counter().await?.to_outside(),
+            counted: match record {
+                Some(record) => record.counted,
+                None => installation.counter().await?.to_outside(),
+            },
         };
-        match CounterFile::start(&file, record) {
-            Ok(counting) => {
-                installation.count_into(counting);
-                if is_file {
-                    installation.note_witness().await?;
-                }
-                Ok(())
-            }
-            Err(error) => Err(CounterStartError::File { file, error }),
+        // A file that cannot be written leaves the ledger as it is.
+        let counting = match CounterFile::start(&file, at_start) {
+            Ok(counting) => counting,
+            Err(error) => return Err(CounterStartError::File { file, error }),
+        };
+        if let Some(set_back) = installation.note_outside_counter(at_start.counted).await? {
+            log_set_back(&set_back);
         }
+        counting.note(installation.counter().await?.to_outside());
+        installation.count_into(counting);
+        if is_file {
+            installation.note_witness().await?;
+        }
+        Ok(())
     }
 }
 

@@ -85,11 +85,11 @@ impl Process {
         let id = self.child.id().to_string();
         let sent = Command::new("kill").args(["-TERM", &id]).status();
         assert!(sent.expect("the command kill runs").success());
-        self.ended()
+        self.ended(true)
     }
 
-    /// Waits until the process has ended with success, and returns the rest of the log.
-    fn ended(mut self) -> String {
+    /// Waits until the process has ended, with success or not, and returns the rest of the log.
+    fn ended(mut self, well: bool) -> String {
         let since = Instant::now();
         let status = loop {
             if let Some(status) = self.child.try_wait().expect("a status") {
@@ -100,7 +100,7 @@ impl Process {
         };
         let mut rest = String::new();
         self.log.read_to_string(&mut rest).expect("a log");
-        assert!(status.success(), "{status}: {rest}");
+        assert_eq!(status.success(), well, "{status}: {rest}");
         rest
     }
 }
@@ -156,7 +156,7 @@ async fn booking_ends_when_its_ledger_is_moved_and_starts_again_when_it_is_back(
     );
     let process = Process::start(folder.path(), &[]);
     std::fs::rename(&ledger, &aside).expect("moved");
-    let log = process.ended();
+    let log = process.ended(false);
     assert!(
         log.contains("was moved, replaced, removed or overwritten"),
         "{log}"

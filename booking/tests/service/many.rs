@@ -5,6 +5,7 @@ use booking::config::BookingConfig;
 use booking::door::signing::keyring;
 use booking::service::BookingService;
 use fairgate_base::config::SettingSources;
+use fairgate_base::process::LedgerLost;
 use fairgate_base::secret::InstallationSecret;
 use fairgate_databases::{Installation, PostgresDatabase};
 use fairgate_pass::Keyring;
@@ -32,7 +33,7 @@ impl TestShop for Node {
 struct Two {
     nodes: [Node; 2],
     stops: Vec<oneshot::Sender<()>>,
-    running: Vec<JoinHandle<()>>,
+    running: Vec<JoinHandle<Result<(), LedgerLost>>>,
     keyring: Keyring,
     _postgres: PostgresServer,
     _redis: RedisServers,
@@ -122,7 +123,8 @@ impl Two {
         drop(self.stops);
         for running in self.running {
             let ended = tokio::time::timeout(PATIENCE, running).await;
-            ended.expect("it drains").expect("it does not panic");
+            let ended = ended.expect("it drains").expect("it does not panic");
+            assert_eq!(ended, Ok(()));
         }
     }
 }

@@ -338,6 +338,10 @@ async fn unknown_money_that_went_back_is_no_longer_listed() {
     listed(Some(234)).await;
     assert!(shop.stripe.refund_intent(&unknown, 234));
     listed(None).await;
+    let disputed = shop.stripe.capture_unknown(&strange, "order_x", 500);
+    listed(Some(500)).await;
+    assert!(shop.stripe.lose_intent(&disputed));
+    listed(None).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -294,6 +294,7 @@ async fn a_refund_whose_answer_and_key_were_lost_is_not_made_again() {
             attempt: 0,
             dispute: None,
         },
+        copy: None,
     };
     assert_eq!(provider.refund_part(&refund).await, Ok(()));
     assert_eq!(intent(&shop, &order).refunded, back);

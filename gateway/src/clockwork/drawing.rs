@@ -28,12 +28,16 @@ pub async fn advance(
     due: bool,
 ) -> Result<bool, StoreFailure> {
     let mut state = room.draw_state();
-    let row = room.row();
+    let mut row = room.row();
     if state.ranked.is_some() || (state.row.freeze.is_none() && !due) {
         return Ok(false);
     }
     if let Some(freeze) = state.row.freeze {
         if let Some(sealed) = state.row.sealed.clone() {
+            // After the freeze is published, no secret is made anew. This node may not have read
+            // the last one yet.
+            let stored = rooms.ledger().room(room.id()).await?;
+            row = stored.map_or(row, Arc::new);
             draw_line(rooms, room, &row, &mut state, freeze, &sealed).await?;
         } else {
             publish_freeze(rooms, room, &mut state, freeze).await?;

@@ -10,7 +10,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::{CoverageFailure, RoomFollower};
 use crate::ledger::{LedgerError, RoomRow, RoomVersion};
-use crate::room::Room;
+use crate::room::{Room, random_draw_secret};
 
 /// How often changes are read. A change is seen everywhere within a second, even if two readings
 /// fail or come late.
@@ -92,7 +92,17 @@ impl RoomFollower {
     /// data, because the ledger did answer for those.
     async fn read_changes(&self) -> Result<Vec<LedgerError>, LedgerError> {
         let mut failures = Vec::new();
-        for version in self.rooms().ledger().versions().await? {
+        let mut versions = self.rooms().ledger().versions().await?;
+        if versions.iter().any(|version| version.owes_secrets) {
+            let ledger = self.rooms().ledger();
+            let now = self.rooms().now_ms();
+            ledger.renew_draw_secrets(now, random_draw_secret).await?;
+            tracing::warn!(
+                "the ledger went back, so rooms that are not drawn yet have new secrets and commitments"
+            );
+            versions = ledger.versions().await?;
+        }
+        for version in versions {
             match self.apply_room_version(&version).await {
                 Ok(()) => self.rooms().troubles().note_readable(&version.room),
                 Err(error) => {

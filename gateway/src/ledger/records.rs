@@ -78,6 +78,8 @@ pub struct RoomVersion {
     pub stops: u64,
     /// How many places the promoter has ended.
     pub revoked: u64,
+    /// Whether the ledger went back, and the secrets of draws were not made anew since.
+    pub owes_secrets: bool,
 }
 
 /// The outcome of a compare-and-set on a room.

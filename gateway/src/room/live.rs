@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_pass::Digest;
 use fairgate_rules::counter::ReleaseCounter;
-use fairgate_rules::draw;
+use fairgate_rules::draw::{self, record::DrawRecord};
 use fairgate_rules::limits::PaceMemory;
 use fairgate_rules::phase::{PhaseInputs, RoomPhase, phase_at};
 use fairgate_rules::room_document::{JoinCodePolicy, LineMethod};
@@ -41,7 +41,6 @@ pub struct NewcomersTick {
 
 struct RoomState {
     id: String,
-    commitment: Digest,
     /// Grows with each change that lists of rooms show at once.
     edition: AtomicU64,
     row: RwLock<Arc<RoomRow>>,
@@ -67,7 +66,6 @@ impl Room {
             ..RoomTick::default()
         };
         let inner = RoomState {
-            commitment: draw::commitment(&row.secret.0),
             id: row.room.clone(),
             edition: AtomicU64::new(1),
             row: RwLock::new(Arc::new(row)),
@@ -98,7 +96,7 @@ impl Room {
     /// Returns the hash that commits to the draw's secret.
     #[must_use]
     pub fn commitment(&self) -> Digest {
-        self.inner.commitment
+        draw::commitment(&self.row().secret.0)
     }
 
     /// Returns a number that grows when the room's document, draw or phase changes, except by the
@@ -119,11 +117,18 @@ impl Room {
     }
 
     /// Stores a row that was written here or by another node. An older row changes nothing. Returns
-    /// whether the row was newer.
+    /// whether the row was newer. If the row has another secret, the draw's record promises that
+    /// one from now on.
     pub fn set_row(&self, row: RoomRow) -> bool {
         let mut current_row = self.inner.row.write();
         let is_newer = row.version > current_row.version;
         if is_newer {
+            let mut draw = self.inner.draw.write();
+            if row.secret != current_row.secret && draw.row.sealed.is_none() {
+                let promised = draw::commitment(&row.secret.0);
+                draw.record = Arc::new(DrawRecord::announced(self.id(), promised));
+            }
+            drop(draw);
             *current_row = Arc::new(row);
             self.end_edition();
         }

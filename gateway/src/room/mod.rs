@@ -17,7 +17,7 @@ mod wish_board;
 pub use draw_state::{DrawState, FrozenLeaves, RankedLine, published};
 pub use live::{NewcomersTick, Room};
 pub use refused_calls::{RefusedCalls, RefusingRoom};
-pub use registry::{RoomDependencies, RoomRegistry, UnknownRoom};
+pub use registry::{RoomDependencies, RoomRegistry, UnknownRoom, random_draw_secret};
 pub use stops::RoomStops;
 pub use tick::RoomTick;
 pub use troubles::RoomTroubles;

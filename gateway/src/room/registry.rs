@@ -37,6 +37,14 @@ pub struct RoomDependencies {
     pub stopping: watch::Receiver<bool>,
 }
 
+/// Makes the secret of a draw.
+#[must_use]
+pub fn random_draw_secret() -> DrawSecret {
+    let mut secret = [0; 32];
+    rand::rng().fill_bytes(&mut secret);
+    DrawSecret(secret)
+}
+
 /// This node knows no room of that name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no room \"{0}\"")]
@@ -77,14 +85,12 @@ impl RoomRegistry {
     /// Makes a row for a room that does not exist yet, with a new draw secret.
     #[must_use]
     pub fn fresh_row(&self, room: &str, document: RoomDocument) -> RoomRow {
-        let mut secret = [0; 32];
-        rand::rng().fill_bytes(&mut secret);
         RoomRow {
             room: room.to_owned(),
             document,
             facts: RoomFacts::default(),
             version: 1,
-            secret: DrawSecret(secret),
+            secret: random_draw_secret(),
             created_at: self.now_ms(),
         }
     }

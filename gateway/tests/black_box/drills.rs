@@ -26,6 +26,8 @@ use crate::harness::{
 use crate::rail::{TERMS, date as rail_date, put_in};
 
 const ORDERS: usize = 25;
+/// How many of the first orders, and how many of the last, are given back after the copy.
+const GIVEN_BACK: usize = 4;
 /// How many people buy at the same time.
 const BUYERS: usize = 6;
 /// The seats of the hall `20x40`, row by row.
@@ -76,7 +78,7 @@ async fn selling(
 async fn on_sale(server: &Server) {
     let promoter = Promoter::of(server);
     let room = json!({"title": "Night one", "method": "open", "draw_at": in_seconds(-30)});
-    let show = json!({"seats_per_visitor": 100});
+    let show = json!({"seats_per_visitor": 100, "refunds": [{"until_h": 1, "fee_pct": 10}]});
     promoter.on_sale("20x40", show, room).await;
     promoter.selling("sale").await;
 }
@@ -126,21 +128,53 @@ async fn admitted(server: &Server) -> Vec<Visitor<'_>> {
     buyers
 }
 
-/// Lets a crowd buy, calls `copy` after the first half, and kills the server in the middle of
-/// calls. Returns the orders of which buyers were told.
+/// What buyers were told before the server was killed.
+struct Evening {
+    /// The orders with tickets.
+    bought: Vec<Bought>,
+    /// The orders whose tickets were given back. Others bought their seats afterwards.
+    given_back: Vec<Bought>,
+}
+
+/// Gives the first and the last orders back, and sells their seats again.
+async fn give_back_and_sell_again(
+    stripe: &FakeStripeServer,
+    server: &Server,
+    mut bought: Vec<Bought>,
+) -> Evening {
+    let last = bought.split_off(bought.len() - GIVEN_BACK);
+    let kept = bought.split_off(GIVEN_BACK);
+    let given_back: Vec<Bought> = bought.into_iter().chain(last).collect();
+    let buyer = Visitor::admitted(server, "sale").await;
+    let mut bought = kept;
+    for one in &given_back {
+        let path = format!("/v1/orders/{}/refund", text(&one.order, "order"));
+        let refund = post(&path, &json!({})).by(&text(&one.order, "order_key"));
+        server.ask(refund).await.is(200);
+        let is_done = |order: &Value| order["refunds"][0]["state"] == "done";
+        server.order_once(&one.order, is_done).await;
+        let again = buy(stripe, server, &buyer, one.seat.clone()).await;
+        bought.push(again.expect("the seat is free"));
+    }
+    Evening { bought, given_back }
+}
+
+/// Lets a crowd buy, calls `copy` after the first half, lets some give their tickets back, and
+/// kills the server in the middle of calls.
 async fn sell_and_kill(
     stripe: &FakeStripeServer,
     server: &Server,
     copy: impl AsyncFnOnce(),
-) -> Vec<Bought> {
+) -> Evening {
     on_sale(server).await;
     let buyers = admitted(server).await;
     let mut crowd = crowd(stripe, server, &buyers, 0..3 * orders());
     let mut bought: Vec<Bought> = crowd.by_ref().take(orders()).collect().await;
     let (meanwhile, ()) = tokio::join!(crowd.by_ref().take(orders()).collect::<Vec<_>>(), copy());
     bought.extend(meanwhile);
+    let evening = give_back_and_sell_again(stripe, server, bought).await;
     server.kill();
-    bought
+    evening
 }
 
 fn done(command: &mut Command) {
@@ -165,7 +199,8 @@ async fn is_closed(server: &Server) {
 
 /// Checks the server whose ledger went back: it sells nothing before the show is reopened, then has
 /// every order of which a buyer was told, and sells the other seats, each once.
-async fn check(name: &str, stripe: &FakeStripeServer, server: &Server, bought: &[Bought]) {
+async fn check(name: &str, stripe: &FakeStripeServer, server: &Server, evening: &Evening) {
+    let Evening { bought, given_back } = evening;
     is_closed(server).await;
     let ana = Visitor::joined(server, "sale").await;
     ana.try_claim().await.problem(409, "not_called");
@@ -178,6 +213,10 @@ async fn check(name: &str, stripe: &FakeStripeServer, server: &Server, bought: &
         let order = server.order_in(&one.order, "ticketed").await;
         assert_eq!(tickets_of(&order), one.tickets, "{}", one.seat);
         assert!(sold.insert(one.seat.clone()), "{} twice", one.seat);
+    }
+    for one in given_back {
+        let order = server.order_in(&one.order, "refunded").await;
+        assert_eq!(order["refunds"][0]["state"], "done", "{}", one.seat);
     }
     // The crowd wants every seat once more, and seats that nobody had.
     let buyers = admitted(server).await;
@@ -236,7 +275,7 @@ async fn a_backup_under_sales_is_restored_elsewhere_and_every_paid_order_is_ther
     let stripe = FakeStripeServer::start(1).await.expect("a port");
     let server = selling(&stripe, &[], async |_| ()).await;
     let file = server.folder().join("evening.fairgate");
-    let bought = sell_and_kill(&stripe, &server, async || {
+    let evening = sell_and_kill(&stripe, &server, async || {
         let mut backup = gateway();
         let backup_args = backup.arg("backup").arg(&file).arg("--data");
         backup_args.arg(server.data());
@@ -257,7 +296,7 @@ async fn a_backup_under_sales_is_restored_elsewhere_and_every_paid_order_is_ther
     assert!(told.contains("FAIRGATE_PAYMENTS=stripe"), "{told}");
     drop(other);
     let restored = selling(&stripe, &[], restore).await;
-    check("backup", &stripe, &restored, &bought).await;
+    check("backup", &stripe, &restored, &evening).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -265,7 +304,7 @@ async fn an_older_ledger_in_the_same_folder_gets_every_paid_order_back() {
     let stripe = FakeStripeServer::start(2).await.expect("a port");
     let server = selling(&stripe, &[], async |_| ()).await;
     let file = server.folder().join("older.db");
-    let bought = sell_and_kill(&stripe, &server, async || {
+    let evening = sell_and_kill(&stripe, &server, async || {
         // A consistent copy, as a snapshot of the disk would be.
         let mut copy = Command::new("python3");
         let script = "import sqlite3, sys; a, b = map(sqlite3.connect, sys.argv[1:]); a.backup(b)";
@@ -280,7 +319,7 @@ async fn an_older_ledger_in_the_same_folder_gets_every_paid_order_back() {
     }
     fs::copy(&file, server.data().join("ledger.db")).expect("put back");
     server.restart().await;
-    check("older", &stripe, &server, &bought).await;
+    check("older", &stripe, &server, &evening).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -299,7 +338,7 @@ async fn a_database_that_was_put_back_gets_every_paid_order_back() {
     ];
     let server = selling(&stripe, &settings, async |_| ()).await;
     let dump = server.folder().join("fairgate.dump");
-    let bought = sell_and_kill(&stripe, &server, async || {
+    let evening = sell_and_kill(&stripe, &server, async || {
         let mut pg_dump = Command::new("pg_dump");
         pg_dump.args(["--format=custom", "--file"]).arg(&dump);
         pg_dump.arg(&database_url);
@@ -315,7 +354,7 @@ async fn a_database_that_was_put_back_gets_every_paid_order_back() {
     server.kill();
     redis.flush_all().await.expect("emptied");
     server.restart().await;
-    check("database", &stripe, &server, &bought).await;
+    check("database", &stripe, &server, &evening).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

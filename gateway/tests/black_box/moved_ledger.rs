@@ -44,7 +44,7 @@ async fn a_server_whose_ledger_is_moved_takes_no_money_ends_and_goes_on_once_it_
     if let Ok(answer) = server.client().try_ask(approve.clone()).await {
         assert_eq!(answer.status, 503, "{}", answer.text());
     }
-    server.ended().await;
+    server.lost().await;
     assert_told_why_it_ended(&server);
     let told = refused_start(&server.data());
     assert!(told.contains("is missing"), "{told}");
@@ -63,7 +63,7 @@ async fn a_server_whose_ledger_is_replaced_ends_and_does_not_change_the_other_fi
     let other = server.folder().join("other.db");
     std::fs::write(&other, "another file").expect("written");
     std::fs::rename(&other, &ledger).expect("replaced");
-    server.ended().await;
+    server.lost().await;
     assert_told_why_it_ended(&server);
     let found = std::fs::read_to_string(&ledger).expect("readable");
     assert_eq!(found, "another file");
@@ -85,7 +85,7 @@ async fn an_older_copy_that_is_written_over_the_ledger_of_a_running_server_sells
     server.pay(&order, "approve").await.is(200);
     server.order_in(&order, "ticketed").await;
     std::fs::write(&ledger, &older).expect("overwritten");
-    server.ended().await;
+    server.lost().await;
     assert_told_why_it_ended(&server);
     server.restart().await;
     let warnings = server.ready_as_operator().await.is(200)["warnings"].to_string();

@@ -327,42 +327,126 @@ async fn an_older_ledger_whose_counter_is_missing_sells_nothing_until_it_is_reop
     server.try_hold(&ana, "night", &asked).await.is(201);
 }
 
+/// Gives tickets back, and returns the order once the money is back.
+async fn give_back(server: &Server, ordered: &Value, tickets: Value) -> Value {
+    let path = format!("/v1/orders/{}/refund", text(ordered, "order"));
+    let call = post(&path, &tickets).by(&text(ordered, "order_key"));
+    server.ask(call).await.is(200);
+    let is_done = |order: &Value| order["refunds"][0]["state"] == "done";
+    server.order_once(ordered, is_done).await
+}
+
+/// Returns the refunds of an order without their times.
+fn refunds_of(order: &Value) -> Vec<Value> {
+    let mut refunds = order["refunds"].as_array().expect("refunds").clone();
+    for refund in &mut refunds {
+        for time in ["at", "done_at"] {
+            refund[time].take();
+        }
+    }
+    refunds
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn a_ticket_that_was_given_back_meanwhile_stays_void_and_the_next_buyer_has_its_seat() {
-    let show = json!({"title": "Night one", "refunds": [{"until_h": 1, "fee_pct": 10}]});
+async fn tickets_that_were_given_back_meanwhile_stay_void_and_the_next_buyers_have_their_seats() {
+    let refunds = json!([{"until_h": 1, "fee_pct": 10}]);
+    let show = json!({"title": "Night one", "refunds": refunds, "seats_per_visitor": 10});
     let (stripe, server) = selling_by_card(show).await;
     let ana = Visitor::admitted(&server, "sale").await;
     let ben = Visitor::admitted(&server, "sale").await;
-    let (mut returned, mut sold_again) = (Value::Null, Value::Null);
+    // The copy has these two orders. All of one and a half of the other is given back afterwards.
+    let whole = buy_by_card(&stripe, &server, &ana, "A-1").await;
+    let pair = json!({"seats": ["B-1", "B-2"]});
+    let held = server.try_hold(&ana, "night", &pair).await.is(201);
+    let half = server.checkout(&ana, &held).await;
+    confirm(&stripe, &ana, &half).await;
+    let tickets = server.order_in(&half, "ticketed").await["tickets"].clone();
+    let (mut lost, mut before, mut sold_again) = (Value::Null, Vec::new(), Vec::new());
     put_back(&server, async || {
-        returned = buy_by_card(&stripe, &server, &ana, "A-1").await;
-        let path = format!("/v1/orders/{}/refund", text(&returned, "order"));
-        let call = post(&path, &json!({})).by(&text(&returned, "order_key"));
-        server.ask(call).await.is(200);
-        let is_done = |order: &Value| order["refunds"][0]["state"] == "done";
-        server.order_once(&returned, is_done).await;
-        sold_again = buy_by_card(&stripe, &server, &ben, "A-1").await;
+        lost = buy_by_card(&stripe, &server, &ana, "C-1").await;
+        let named = json!({"tickets": [tickets[0]["ticket"]]});
+        for (ordered, given) in [(&whole, json!({})), (&half, named), (&lost, json!({}))] {
+            before.push(give_back(&server, ordered, given).await);
+        }
+        for seat in ["A-1", "B-1", "C-1"] {
+            sold_again.push(buy_by_card(&stripe, &server, &ben, seat).await);
+        }
     })
     .await;
 
-    let refused = said(&reopen(&server, "night"));
-    assert!(refused.contains("belong to no payment here"), "{refused}");
-    let promoter = Promoter::of(&server);
-    let listed = promoter.get("attention").await.is(200);
-    let fee = returned["payment"]["amount"]["amount"].as_i64();
-    let fee = fee.expect("a sum") / 10;
-    assert_eq!(listed[0]["code"], "unknown_money");
-    assert_eq!(listed[0]["amount"]["amount"], fee, "the fee was kept");
-    let settle = format!("attention/{}/settle", text(&listed[0], "finding"));
-    let reason = json!({"reason": "the fee of a ticket that was given back"});
-    promoter.post_json(&settle, &reason).await.is(200);
     let told = said(&reopen(&server, "night"));
-    assert!(told.contains("sells again"), "{told}");
-    let back = server.order_in(&sold_again, "ticketed").await;
-    assert_eq!(back["seats"][0]["label"], "A-1");
-    let path = format!("/v1/orders/{}", text(&returned, "order"));
-    let gone = get(&path).by(&text(&returned, "order_key"));
-    assert_eq!(server.ask(gone).await.status, 404);
+    assert!(told.contains("sells again. 4 orders came back"), "{told}");
+    let attention = Promoter::of(&server).get("attention").await.is(200);
+    assert_eq!(attention, json!([]));
+    for (ordered, before) in [&whole, &half, &lost].into_iter().zip(&before) {
+        let is_same = |order: &Value| order["state"] == before["state"];
+        let now = server.order_once(ordered, is_same).await;
+        assert_eq!(refunds_of(&now), refunds_of(before));
+        assert_eq!(now["seats"], before["seats"]);
+    }
+    let scan = async |ticket: &Value| {
+        let path = format!("/v1/tickets/{}/scan", text(ticket, "ticket"));
+        server.ask(post(&path, &json!({})).by(DOOR_KEY)).await
+    };
+    scan(&tickets[0]).await.problem(409, "ticket_void");
+    scan(&tickets[1]).await.is(200);
+    for ordered in &sold_again {
+        let back = server.order_in(ordered, "ticketed").await;
+        scan(&back["tickets"][0]).await.is(200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_line_that_may_have_been_drawn_before_the_ledger_went_back_gets_another_secret() {
+    let server = Server::start().await;
+    let promoter = Promoter::of(&server);
+    let room = json!({"title": "Night one", "draw_at": in_seconds(3_600)});
+    promoter.on_sale("20x40", json!({}), room).await;
+    for _ in 0..5 {
+        Visitor::joined(&server, "sale").await;
+    }
+    let record = async || server.get("/v1/rooms/sale/draw").await.is(200);
+    let drawn = async || {
+        promoter.post("rooms/sale/draw").await.is(200);
+        until("the line is drawn", async || {
+            let record = record().await;
+            record["drawn_at"].is_string().then_some(record)
+        })
+        .await
+    };
+    let promised = record().await["commitment"].clone();
+    let mut lost = Value::Null;
+    put_back(&server, async || {
+        lost = drawn().await;
+    })
+    .await;
+
+    assert_eq!(lost["commitment"], promised);
+    let announced = record().await;
+    assert_eq!(announced["secret"], Value::Null);
+    assert_ne!(
+        announced["commitment"], promised,
+        "its secret was published"
+    );
+    let shown = server.get("/v1/rooms/sale").await.is(200);
+    assert_eq!(shown["commitment"], announced["commitment"]);
+    let audit = promoter.get("rooms/sale/audit").await.is(200);
+    let told = audit["rows"].as_array().expect("rows").iter();
+    let told = told.filter(|row| row["action"] == "commitment_replaced");
+    let told: Vec<&Value> = told.collect();
+    assert_eq!(told.len(), 1, "{audit}");
+    assert_eq!(told[0]["detail"]["commitment"], announced["commitment"]);
+    Visitor::joined(&server, "sale").await;
+    let drawn = drawn().await;
+    assert_eq!(drawn["commitment"], announced["commitment"]);
+    assert_ne!(drawn["secret"], lost["secret"]);
+    stop(&server).await;
+    server.restart().await;
+    assert_eq!(
+        record().await,
+        drawn,
+        "the line follows from its new secret"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fairgate_base::config::SettingSources;
+use fairgate_base::process::LedgerLost;
 use fairgate_servers::actors::{PATIENCE, call, get};
 pub use fairgate_servers::actors::{TestAnswer, TestClient, TestShop};
 use futures_util::{SinkExt, StreamExt};
@@ -36,7 +37,7 @@ pub struct Gateway {
     pub guard: Option<SocketAddr>,
     pub core: Bare,
     stop: Option<oneshot::Sender<()>>,
-    running: Option<tokio::task::JoinHandle<()>>,
+    running: Option<tokio::task::JoinHandle<Result<(), LedgerLost>>>,
     pub client: reqwest::Client,
     calls: TestClient,
 }
@@ -114,10 +115,9 @@ impl Gateway {
     pub async fn stop(&mut self) {
         self.begin_stop();
         if let Some(running) = self.running.take() {
-            tokio::time::timeout(PATIENCE, running)
-                .await
-                .expect("it drains")
-                .expect("it does not panic");
+            let ended = tokio::time::timeout(PATIENCE, running).await;
+            let ended = ended.expect("it drains").expect("it does not panic");
+            assert_eq!(ended, Ok(()));
         }
     }
 

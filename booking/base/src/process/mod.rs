@@ -80,13 +80,21 @@ pub fn recorder() -> PrometheusHandle {
     handle
 }
 
+/// A process ended because it had lost its ledger, and not because somebody asked it to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("this process ended because it lost its ledger; the log says how")]
+pub struct LedgerLost;
+
 /// Waits for `shutdown`, or until the process has lost its ledger: another process has taken one of
 /// the leases, or the ledger's file is not in its place any more. Logs what happened.
+///
+/// # Errors
+/// [`LedgerLost`] if the process has lost its ledger.
 pub async fn until_ended(
     shutdown: impl Future<Output = ()>,
     leases: Option<&ProcessLeases>,
     installation: Option<&Installation>,
-) {
+) -> Result<(), LedgerLost> {
     let lost = async {
         match leases {
             Some(leases) => leases.wait_until_lost().await,
@@ -104,8 +112,8 @@ pub async fn until_ended(
         );
     };
     tokio::select! {
-        () = shutdown => {}
-        () = lost => {}
-        () = moved => {}
+        () = shutdown => Ok(()),
+        () = lost => Err(LedgerLost),
+        () = moved => Err(LedgerLost),
     }
 }

@@ -2,8 +2,7 @@
 //! restored from a backup, paid orders that it no longer has are written again from such copies.
 //! The module is pure.
 //!
-//! Stripe takes 50 keys of at most 40 characters with values of at most 500 characters each
-//! (docs.stripe.com/metadata). A copy that does not fit has no seats, and cannot be restored.
+//! A copy that does not fit into the metadata has no seats, and cannot be restored.
 
 use std::collections::BTreeMap;
 
@@ -16,16 +15,11 @@ use crate::orders::exchange::carried::CarriedMoney;
 use crate::orders::exchange::total_price;
 use crate::orders::item::order_item_for_seat;
 use crate::orders::{Buyer, Order, OrderItem, OrderState};
+use crate::payments::metadata_list::{KEYS_MAX, VALUE_CHARS_MAX, from_values, in_values};
 use crate::shows::Show;
 
 /// The reason code of an order that was made again from its copy.
 pub const RESTORED: &str = "restored_from_provider";
-
-/// The most keys of a payment's metadata.
-const KEYS_MAX: usize = 50;
-
-/// The most characters of one value.
-const VALUE_CHARS_MAX: usize = 500;
 
 /// What the provider keeps of an order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -277,46 +271,6 @@ fn read_seat(text: &str) -> Option<CopiedSeat> {
         carried,
         traveller: None,
     })
-}
-
-/// Returns the name of the nth value of a list, counted from 1.
-fn key(list: &str, nth: usize) -> String {
-    match nth {
-        1 => list.to_owned(),
-        nth => format!("{list}_{nth}"),
-    }
-}
-
-/// Writes a list into as many values as it needs. No entry is divided.
-fn in_values(
-    list: &str,
-    seats: &[CopiedSeat],
-    separator: char,
-    text: impl Fn(&CopiedSeat) -> String,
-) -> Vec<(String, String)> {
-    let mut values: Vec<String> = Vec::new();
-    for entry in seats.iter().map(text) {
-        match values.last_mut() {
-            Some(value) if value.chars().count() + 1 + entry.chars().count() <= VALUE_CHARS_MAX => {
-                value.push(separator);
-                value.push_str(&entry);
-            }
-            _ => values.push(entry),
-        }
-    }
-    let numbered = values.into_iter().enumerate();
-    numbered
-        .map(|(at, value)| (key(list, at + 1), value))
-        .collect()
-}
-
-fn from_values<'a>(
-    metadata: &'a BTreeMap<String, String>,
-    list: &str,
-    separator: char,
-) -> Vec<&'a str> {
-    let values = (1..).map_while(|nth| metadata.get(&key(list, nth)));
-    values.flat_map(|value| value.split(separator)).collect()
 }
 
 #[cfg(test)]

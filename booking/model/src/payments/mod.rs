@@ -4,7 +4,9 @@
 pub mod fees;
 pub mod kind;
 pub mod limits;
+pub(crate) mod metadata_list;
 mod payment;
+pub mod refund_copy;
 pub mod returns;
 pub mod stripe_sums;
 

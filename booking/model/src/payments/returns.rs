@@ -2,6 +2,7 @@
 //! somebody made in the provider's own pages, and disputes that were lost. Decides what the ledger
 //! has to write so that it agrees with the provider. The module is pure.
 
+use super::refund_copy::RefundCopy;
 use crate::ids::RefundId;
 
 /// Where a dispute of a payment stands. A dispute is the buyer's complaint at the bank, also called
@@ -89,6 +90,8 @@ pub struct ReturnedSum {
     pub origin: ReturnOrigin,
     /// Where it stands.
     pub state: ReturnState,
+    /// What the provider keeps of the refund, if the ledger asked for it.
+    pub copy: Option<RefundCopy>,
 }
 
 /// All that the provider knows about money of one payment that went back.
@@ -143,6 +146,18 @@ pub struct UnknownReturn {
     pub by_hand: Option<RefundId>,
     /// How much of it counts for refunds that the provider could not make, in minor units.
     pub counted: i64,
+    /// The refund of ours that the ledger has lost; none if the ledger did not ask for the sum.
+    pub lost: Option<LostRefund>,
+}
+
+/// A refund that the ledger asked for and that it no longer has, because it is an older copy of
+/// itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LostRefund {
+    /// Its id.
+    pub id: RefundId,
+    /// What the provider keeps of it.
+    pub copy: RefundCopy,
 }
 
 /// What the ledger has to write.
@@ -238,9 +253,10 @@ fn plan_unknown(
     if amount <= 0 {
         return;
     }
+    let lost = lost_refund(sum).filter(|_| amount == sum.amount);
     // A refund that failed comes first. Money that is only owed so far counts too, because it would
-    // go back twice otherwise.
-    let owed = |refund: &&LedgerRefund| !refund.done && refund.amount == amount;
+    // go back twice otherwise. A refund of ours that the ledger has lost is none of these.
+    let owed = |refund: &&LedgerRefund| lost.is_none() && !refund.done && refund.amount == amount;
     let mut owed: Vec<&LedgerRefund> = refunds.iter().filter(owed).collect();
     owed.sort_by_key(|refund| !refund.failed);
     let by_hand = owed.into_iter().find_map(|refund| {
@@ -249,7 +265,7 @@ fn plan_unknown(
         Some(refund.id.clone())
     });
     let in_dispute = sum.origin == ReturnOrigin::Dispute;
-    let counted = match by_hand.is_some() || in_dispute {
+    let counted = match by_hand.is_some() || in_dispute || lost.is_some() {
         true => 0,
         false => count_for_failed(amount, refunds, own),
     };
@@ -259,7 +275,19 @@ fn plan_unknown(
         in_dispute,
         by_hand,
         counted,
+        lost,
     });
+}
+
+/// Reads which refund of ours a sum is.
+fn lost_refund(sum: &ReturnedSum) -> Option<LostRefund> {
+    let ReturnOrigin::Asked(id) = &sum.origin else {
+        return None;
+    };
+    Some(LostRefund {
+        id: id.parse().ok()?,
+        copy: sum.copy.clone()?,
+    })
 }
 
 /// Lowers the refunds that the provider could not make by a sum that somebody gave by hand. Returns
@@ -300,6 +328,7 @@ mod tests {
             amount,
             origin,
             state: ReturnState::Done,
+            copy: None,
         }
     }
 

@@ -22,6 +22,8 @@ pub struct SaleClosure {
     /// How many orders are lost at least of which no payment provider knows. `None` if nothing
     /// outside the ledger told it.
     pub orders_lost: Option<u64>,
+    /// Whether the payment provider has told since then what it knows, and all of it is settled.
+    pub is_provider_asked: bool,
     /// The shows that were reopened since: ids, and globs such as `g1-*`.
     pub reopened: Vec<String>,
 }

@@ -11,6 +11,7 @@ mod keeping;
 mod late;
 mod leaving;
 mod lending;
+mod lost_refunds;
 mod onsale;
 mod paying;
 mod pinning;
@@ -81,6 +82,7 @@ const OTHER_DATA: &[&[Case]] = &[
     onsale::CASES,
     pinning::CASES,
     pruning::CASES,
+    lost_refunds::CASES,
     set_backs::CASES,
     programming::CASES,
     sharing::CASES,

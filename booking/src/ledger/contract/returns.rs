@@ -40,6 +40,7 @@ pub(super) fn at_provider(id: &str, amount: i64) -> ReturnedSum {
         amount,
         origin: ReturnOrigin::AtProvider,
         state: ReturnState::Done,
+        copy: None,
     }
 }
 

@@ -2,12 +2,13 @@
 
 use fairgate_databases::CountedOutside;
 use fairgate_model::orders::order_copy::CopiedExchange;
+use fairgate_model::orders::refund::TicketSelection;
 
 use super::exchanging::{exchanged, wanted};
 use super::free::{claim_free, free};
 use super::refunding::{capture_of, ticketed, with_free_refunds};
 use super::*;
-use crate::ledger::{LedgerError, RestoreOutcome, RestoredOrder};
+use crate::ledger::{LedgerError, RefundRefused, RestoreOutcome, RestoredOrder};
 
 pub(super) const CASES: &[Case] = cases![
     a_ledger_behind_the_counter_outside_closes_every_show_once,
@@ -18,6 +19,8 @@ pub(super) const CASES: &[Case] = cases![
     a_lost_order_is_restored_once_and_only_while_its_show_is_closed,
     an_order_whose_seats_prices_or_plan_do_not_fit_is_not_restored,
     a_lost_exchange_is_restored_and_its_capture_swaps_the_seats,
+    an_order_that_nobody_paid_ends_for_the_one_that_had_its_seat_next,
+    pending_orders_and_refunds_wait_until_their_provider_was_asked,
 ];
 
 /// Returns what a place outside tells that knows so many further commits and orders without a
@@ -179,6 +182,12 @@ fn lost(order: &Order) -> RestoredOrder {
     }
 }
 
+async fn payments_on(ledger: &Books, seats: &[u32]) -> Vec<Payment> {
+    let seats = order("x", ANA, seats).held_seats();
+    let payments = ledger.payments_on_seats(&show(), seats).await;
+    payments.expect("readable")
+}
+
 async fn restore(ledger: &Books, lost: RestoredOrder) -> Result<RestoreOutcome, SeatClaimRefused> {
     ledger.restore_order(lost, NOW_MS + 1).await
 }
@@ -220,8 +229,13 @@ async fn a_lost_order_is_restored_once_and_only_while_its_show_is_closed(ledger:
 
 async fn an_order_whose_seats_prices_or_plan_do_not_fit_is_not_restored(ledger: Books) {
     stocked(&ledger).await;
-    claimed(&ledger, "there", BEN, &[1]).await;
+    let there = claimed(&ledger, "there", BEN, &[1]).await;
+    authorised(&ledger, &there).await;
     set_back(&ledger).await;
+    let payments = payments_on(&ledger, &[0, 1, 2]).await;
+    assert_eq!(payments.len(), 1);
+    assert_eq!(payments[0].order, there.id);
+    assert_eq!(payments_on(&ledger, &[2]).await, []);
     let taken = restore(&ledger, lost(&order("a", ANA, &[0, 1]))).await;
     assert!(
         matches!(taken, Err(SeatClaimRefused::Taken(_))),
@@ -247,6 +261,59 @@ async fn an_order_whose_seats_prices_or_plan_do_not_fit_is_not_restored(ledger: 
     }
     let claims = ledger.claimed(&show()).await.expect("readable");
     assert_eq!(claims.len(), 2, "nothing was claimed");
+}
+
+async fn an_order_that_nobody_paid_ends_for_the_one_that_had_its_seat_next(ledger: Books) {
+    stocked(&ledger).await;
+    let unpaid = claimed(&ledger, "unpaid", BEN, &[1, 2]).await;
+    set_back(&ledger).await;
+    let next = order("next", ANA, &[2, 3]);
+    let restored = restore(&ledger, lost(&next)).await.expect("no fault");
+    assert_eq!(restored, RestoreOutcome::Restored);
+    let ended = record(&ledger, &unpaid).await.order;
+    assert_eq!(ended.state, OrderState::Expired);
+    let payments = payments_on(&ledger, &[1, 2, 3]).await;
+    assert!(payments.iter().all(|payment| payment.order == next.id));
+}
+
+async fn pending_orders_and_refunds_wait_until_their_provider_was_asked(ledger: Books) {
+    with_free_refunds(&ledger).await;
+    paid_by_card(&ledger, "paid", &[0]).await;
+    let paid = order("paid", BEN, &[0]);
+    let pending = order("pending", BEN, &[1]);
+    let by_card = Payment {
+        provider: "stripe".to_owned(),
+        ..payment(&pending)
+    };
+    let made = ledger.claim(pending.clone(), by_card, BASKET_BASIS).await;
+    made.expect("the cells are free");
+    let sandbox = claimed(&ledger, "sandbox", ANA, &[2]).await;
+    set_back(&ledger).await;
+    let closure = ledger.sale_closure().await.expect("readable");
+    let closure = closure.expect("it went back");
+    assert!(!closure.is_provider_asked);
+
+    let later = pending.claim_until_ms + 1;
+    let expired = ledger.expire_due(later, 10).await.expect("written");
+    assert_eq!(expired, [sandbox.id], "no provider knows this one");
+    let give_back = async || {
+        ledger
+            .refund(&paid.id, TicketSelection::All, NOW_MS + 3)
+            .await
+    };
+    let refused = give_back().await;
+    assert!(
+        matches!(refused, Err(RefundRefused::Ledger(LedgerError::SetBack(_)))),
+        "{refused:?}"
+    );
+
+    ledger.note_provider_asked(&closure).await.expect("written");
+    let closure = ledger.sale_closure().await.expect("readable");
+    assert!(closure.expect("it went back").is_provider_asked);
+    let expired = ledger.expire_due(later, 10).await.expect("written");
+    assert_eq!(expired, [pending.id]);
+    let given = give_back().await.expect("no fault").expect("an order");
+    assert!(given.changed);
 }
 
 async fn a_lost_exchange_is_restored_and_its_capture_swaps_the_seats(ledger: Books) {

@@ -164,4 +164,11 @@ CREATE TABLE reopened_shows (
     Migration::of_both(
         "CREATE INDEX payments_disputed ON payments (payment) WHERE dispute = 'open';",
     ),
+    // Up to which time that the ledger went back the payment provider was asked what it knows.
+    Migration::of_both(
+        "
+CREATE TABLE provider_asked (set_back BIGINT NOT NULL);
+INSERT INTO provider_asked (set_back) VALUES (0);
+",
+    ),
 ];

@@ -4,7 +4,7 @@
 use fairgate_databases::SqlTransaction;
 use fairgate_model::ids::{OrderId, TicketId};
 use fairgate_model::money::Money;
-use fairgate_model::orders::refund::RefundReason;
+use fairgate_model::orders::refund::{NewRefund, RefundReason};
 use fairgate_model::orders::transition::{OrderClaimChange, OrderEvent, decide};
 use fairgate_model::orders::{Order, OrderItem};
 
@@ -240,7 +240,13 @@ async fn void_named(
     }
     .write(tx)
     .await?;
-    return_rows::insert_done(tx, &order.id, 0, reason, (&going, now_ms)).await?;
+    let row = NewRefund {
+        items: &going,
+        amount: 0,
+        fee: 0,
+        reason,
+    };
+    return_rows::insert_next_done(tx, &order.id, row, now_ms).await?;
     order.state = decision.state;
     decision.reason.clone_into(&mut order.reason);
     order.items = staying;

@@ -15,17 +15,24 @@ use fairgate_pass::Holder;
 
 use super::order_changes::{apply_to_order, payment_state};
 use super::rows::{self, ORDER_COLUMNS, Result, as_i64, corrupt, find_order, lock_order, text};
+use super::set_backs::waits_for_provider;
 use super::{
     Ledger, claims, exchange_rows, late_rows, outbox, refunds, return_rows, settle, tickets,
 };
 use crate::ledger::{ClaimBasis, OrderChangeOutcome, OverdueClaim, SeatClaimRefused, ShowPicture};
 use crate::store::SeatOutboxRow;
 
-/// The condition for orders `o` that wait for payment or consent and are overdue at $1. An order
-/// with an unsettled event that was received by the deadline is left out.
-const OVERDUE: &str = "o.state IN ('pending', 'awaiting_consent') AND o.claim_until <= $1 \
-     AND NOT EXISTS (SELECT 1 FROM provider_events e WHERE e.payment = o.payment \
-         AND e.settled_at IS NULL AND e.received_at <= o.claim_until)";
+/// Returns the condition for orders `o` that wait for payment or consent and are overdue at $1. An
+/// order with an unsettled event that was received by the deadline is left out, and so is one that
+/// may have been paid before the ledger went back.
+fn overdue() -> String {
+    format!(
+        "o.state IN ('pending', 'awaiting_consent') AND o.claim_until <= $1 \
+         AND NOT EXISTS (SELECT 1 FROM provider_events e WHERE e.payment = o.payment \
+             AND e.settled_at IS NULL AND e.received_at <= o.claim_until) AND NOT {}",
+        waits_for_provider()
+    )
+}
 
 /// Orders, claims and the seat outbox.
 impl Ledger {
@@ -154,7 +161,7 @@ impl Ledger {
     /// `batch_max` of them, and returns their ids. An order stays as it is while it has an
     /// unsettled event that was stored by the deadline, because the event may report a payment.
     pub async fn expire_due(&self, now_ms: i64, batch_max: u32) -> Result<Vec<OrderId>> {
-        let sql = format!("SELECT 1 FROM orders o WHERE {OVERDUE} LIMIT 1");
+        let sql = format!("SELECT 1 FROM orders o WHERE {} LIMIT 1", overdue());
         if !self.is_due(&sql, now_ms).await? {
             return Ok(Vec::new());
         }
@@ -235,8 +242,9 @@ impl Ledger {
 /// run looks at these orders again.
 async fn expire(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Result<Vec<OrderId>> {
     let sql = format!(
-        "SELECT {ORDER_COLUMNS} FROM orders o WHERE {OVERDUE} ORDER BY o.claim_until LIMIT $2 \
-         FOR UPDATE OF o SKIP LOCKED"
+        "SELECT {ORDER_COLUMNS} FROM orders o WHERE {} ORDER BY o.claim_until LIMIT $2 \
+         FOR UPDATE OF o SKIP LOCKED",
+        overdue()
     );
     let due = tx.query(&sql, &[&now_ms, &batch_max]).await?;
     let mut expired = Vec::with_capacity(due.len());

@@ -11,6 +11,7 @@ use fairgate_model::orders::refund::{
 use fairgate_model::orders::terms::OrderTerms;
 use fairgate_model::orders::transition::{OrderClaimChange, OwedProviderCall};
 use fairgate_model::payments::PaymentState;
+use fairgate_model::payments::refund_copy::RefundCopy;
 
 use super::exchange_rows::{exchanged_order_if_done, successor_being_paid};
 use super::lent_work::LentWork;
@@ -21,7 +22,7 @@ use super::rows::{
     self, PAYMENT_COLUMNS, REFUND_COLUMNS, Result, corrupt, items_text, lock_order, parsed,
     read_refund, small, text,
 };
-use super::{Ledger, claims, fates, finding_rows, lock, return_rows, terms, tickets};
+use super::{Ledger, claims, fates, finding_rows, lock, return_rows, set_backs, terms, tickets};
 use crate::ledger::{EFFECT_LENT_MS, NewFate, OrderChangeOutcome, RefundFigures, RefundRefused};
 
 /// Refunds: taking tickets back, and paying their money back to the buyers. Also the shows that are
@@ -189,6 +190,7 @@ async fn take_back(
     let Some(mut order) = claims::lock_shows_and_order(tx, id, None).await? else {
         return Ok(None);
     };
+    set_backs::refuse_unasked(tx, id).await?;
     if let Some(successor) = successor_being_paid(tx, id).await? {
         return Err(RefundRefused::Exchanging(successor));
     }
@@ -237,6 +239,30 @@ async fn write_refund(
     plan: &RefundPlan,
     now_ms: i64,
 ) -> Result<()> {
+    write_step(tx, order, plan, now_ms).await?;
+    let row = NewRefund {
+        items: &plan.going,
+        amount: plan.amount,
+        fee: plan.fee,
+        reason: plan.reason,
+    };
+    owe_refund(tx, order, &row, now_ms).await?;
+    if plan.voids_payment(order) {
+        record_owed_effect(tx, &order.id, OwedProviderCall::MoneyBack, now_ms).await?;
+    }
+    if plan.staying.is_empty() {
+        finding_rows::close_in_part(tx, &order.id, "refunded_whole", "", now_ms).await?;
+    }
+    Ok(())
+}
+
+/// Takes the tickets of a refund back: they are void, and their seats are free.
+pub(super) async fn write_step(
+    tx: &SqlTransaction,
+    order: &Order,
+    plan: &RefundPlan,
+    now_ms: i64,
+) -> Result<()> {
     let decision = plan.decision;
     let kept = order_changes::kept_seats(tx, order).await?;
     OrderStep {
@@ -256,21 +282,7 @@ async fn write_refund(
         now_ms,
     }
     .write(tx)
-    .await?;
-    let row = NewRefund {
-        items: &plan.going,
-        amount: plan.amount,
-        fee: plan.fee,
-        reason: plan.reason,
-    };
-    owe_refund(tx, order, &row, now_ms).await?;
-    if plan.voids_payment(order) {
-        record_owed_effect(tx, &order.id, OwedProviderCall::MoneyBack, now_ms).await?;
-    }
-    if plan.staying.is_empty() {
-        finding_rows::close_in_part(tx, &order.id, "refunded_whole", "", now_ms).await?;
-    }
-    Ok(())
+    .await
 }
 
 /// Records an owed refund from the order's own payment. If too little is left of that payment, the
@@ -303,9 +315,7 @@ pub(super) async fn owe_refund(
         if whole.is_some() && amount == 0 {
             continue;
         }
-        let sql = "SELECT COUNT(*) FROM refunds WHERE order_id = $1";
-        let before = tx.query_one(sql, &[&of.as_str()]).await?;
-        let (nth, refund) = next_id(of, small(&before, 0)?);
+        let (nth, refund) = next_id(of, return_rows::last_number(tx, of).await?);
         let (items, fee, covered) = match whole {
             None => (row.items, row.fee, covered),
             Some(_) => (&[][..], 0, 0),
@@ -347,6 +357,20 @@ async fn lock_chain(tx: &SqlTransaction, order: &OrderId) -> Result<Vec<(OrderId
     Ok(chain)
 }
 
+/// What is read of an owed refund `r`.
+const OWED_COLUMNS: &str = "r.refund, r.amount, r.attempts, r.items, r.fee, r.reason";
+
+/// Reads what the provider keeps of an owed refund. The row begins with [`OWED_COLUMNS`].
+fn copy_of(row: &SqlRow) -> Result<Option<RefundCopy>> {
+    let items = rows::items(text(row, 3)?)?;
+    let copy = RefundCopy {
+        seats: items.into_iter().map(|item| item.held).collect(),
+        fee: row.get(4)?,
+        reason: text(row, 5)?.to_owned(),
+    };
+    Ok((!copy.seats.is_empty()).then_some(copy))
+}
+
 /// Lends refunds that are due and are not lent to another worker.
 async fn lend_refunds(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Result<Vec<OwedRefund>> {
     LentWork::Refunds.call_in(tx, now_ms).await?;
@@ -355,7 +379,7 @@ async fn lend_refunds(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Resul
         lend_refunds_fused(tx, now_ms, batch_max, until_ms).await?
     } else {
         let sql = format!(
-            "SELECT r.refund, r.amount, r.attempts, {PAYMENT_COLUMNS} FROM refunds r \
+            "SELECT {OWED_COLUMNS}, {PAYMENT_COLUMNS} FROM refunds r \
              JOIN payments p ON p.order_id = r.order_id WHERE r.done_at IS NULL AND r.due_at <= $1 \
              AND p.state = 'captured' AND p.owes = 'capture' AND p.dispute IS DISTINCT FROM 'open' \
              ORDER BY r.due_at, r.refund LIMIT $2"
@@ -367,7 +391,8 @@ async fn lend_refunds(tx: &SqlTransaction, now_ms: i64, batch_max: u32) -> Resul
             id: parsed(text(row, 0)?)?,
             amount: row.get(1)?,
             attempts: small(row, 2)?,
-            payment: rows::payment(row, 3)?,
+            copy: copy_of(row)?,
+            payment: rows::payment(row, 6)?,
         })
     };
     let due: Vec<OwedRefund> = due.iter().map(read).collect::<Result<_>>()?;
@@ -394,8 +419,8 @@ async fn lend_refunds_fused(
              ORDER BY x.due_at, x.refund LIMIT $2 \
              FOR UPDATE OF x SKIP LOCKED), \
          lent AS (UPDATE refunds r SET due_at = $3, due_set_at = $1 FROM due WHERE r.refund = due.refund \
-             RETURNING r.refund, r.amount, r.attempts, r.order_id) \
-         SELECT r.refund, r.amount, r.attempts, {PAYMENT_COLUMNS} \
+             RETURNING {OWED_COLUMNS}, r.order_id) \
+         SELECT {OWED_COLUMNS}, {PAYMENT_COLUMNS} \
          FROM lent r JOIN payments p ON p.order_id = r.order_id ORDER BY r.refund"
     );
     tx.query(&sql, &[&now_ms, &batch_max, &until_ms]).await

@@ -1,22 +1,34 @@
 //! Writes orders again that this ledger no longer has, because it is an older copy of itself.
 
+use std::collections::BTreeSet;
+
 use fairgate_databases::{SqlTransaction, ToSqlValue};
+use fairgate_model::holds::HeldSeat;
+use fairgate_model::ids::{OrderId, PaymentId, ShowId};
 use fairgate_model::orders::exchange::carried::CarriedMoney;
 use fairgate_model::orders::exchange::deal::ExchangeCost;
 use fairgate_model::orders::exchange::{Exchange, parts};
+use fairgate_model::orders::transition::OrderEvent;
 use fairgate_model::orders::{Order, OrderItem, OrderState};
+use fairgate_model::payments::{Payment, PaymentState};
 
 use super::Ledger;
 use super::claims::{insert_order_with_claims, lock_for_claim};
 use super::exchanges::insert_exchange;
-use super::rows::{Result, check_item_prices, find_order, from_json, lock_order, run_of};
+use super::order_changes::apply_to_order;
+use super::payment_rows::find_payment;
+use super::rows::{
+    Result, check_item_prices, find_order, from_json, lock_order, parsed, run_of, text,
+};
 use super::set_backs::IS_CLOSED;
 use crate::ledger::{RestoreOutcome, RestoredOrder, SeatClaimRefused};
 
 impl Ledger {
     /// Writes an order again, pending, with its payment and its claims, if its show is closed
     /// because the ledger went back. If the order exists, changes nothing. For the successor of an
-    /// exchange, also writes the exchange, which the capture of its payment then completes.
+    /// exchange, also writes the exchange, which the capture of its payment then completes. Orders
+    /// that have its seats, and that nobody has paid, end: they had ended before this one was made.
+    /// The provider was asked for their payments before.
     ///
     /// # Errors
     /// [`SeatClaimRefused`] if other orders have its seats or its prices are not those of its
@@ -32,6 +44,64 @@ impl Ledger {
             })
             .await
     }
+
+    /// Returns the payments of other orders that have one of these seats.
+    pub async fn payments_on_seats(
+        &self,
+        show: &ShowId,
+        seats: Vec<HeldSeat>,
+    ) -> Result<Vec<Payment>> {
+        self.installation
+            .read_snapshot((show.clone(), seats), move |tx, (show, seats)| {
+                Box::pin(async move {
+                    let mut found = Vec::new();
+                    for order in orders_on(tx, show, seats).await? {
+                        let payment = PaymentId::of_order(&order);
+                        found.extend(find_payment(tx, payment.as_str()).await?);
+                    }
+                    Ok(found)
+                })
+            })
+            .await
+    }
+}
+
+/// Returns the orders that have one of these seats.
+async fn orders_on(
+    tx: &SqlTransaction,
+    show: &ShowId,
+    seats: &[HeldSeat],
+) -> Result<BTreeSet<OrderId>> {
+    let sql = "SELECT DISTINCT order_id FROM claims \
+         WHERE show = $1 AND seat = $2 AND leg >= $3 AND leg < $4";
+    let mut orders = BTreeSet::new();
+    for HeldSeat { seat, legs } in seats {
+        let with: [&(dyn ToSqlValue + Sync); 4] = [&show.as_str(), seat, &legs.start, &legs.end];
+        for row in tx.query(sql, &with).await? {
+            orders.insert(parsed(text(&row, 0)?)?);
+        }
+    }
+    Ok(orders)
+}
+
+/// Ends orders without money that have seats of `order`.
+async fn end_unpaid(tx: &SqlTransaction, order: &Order, now_ms: i64) -> Result<()> {
+    for other in orders_on(tx, &order.show, &order.held_seats()).await? {
+        let Some(other) = lock_order(tx, other.as_str()).await? else {
+            continue;
+        };
+        let payment = find_payment(tx, other.payment.as_str()).await?;
+        let has_money = payment.is_some_and(|payment| {
+            matches!(
+                payment.state,
+                PaymentState::Authorised | PaymentState::Captured | PaymentState::Refunded
+            )
+        });
+        if other.state == OrderState::Pending && !has_money {
+            apply_to_order(tx, other, OrderEvent::DeadlinePassed, now_ms).await?;
+        }
+    }
+    Ok(())
 }
 
 async fn restore(
@@ -73,6 +143,7 @@ async fn restore(
         },
         ..order.clone()
     };
+    end_unpaid(tx, &order, now_ms).await?;
     insert_order_with_claims(tx, &order, &restored.payment, restored.grid).await?;
     let sql = "UPDATE payments SET reference = $2 WHERE payment = $1";
     let reference = &restored.payment.reference;

@@ -3,37 +3,52 @@
 
 use fairgate_databases::{SqlTransaction, ToSqlValue};
 use fairgate_model::ids::{OrderId, RefundId};
-use fairgate_model::orders::OrderItem;
-use fairgate_model::orders::refund::{MoneyOfOrder, RefundReason, next_id};
+use fairgate_model::orders::refund::{MoneyOfOrder, NewRefund, next_id};
 
 use super::exchange_rows::exchanged_order_if_done;
 use super::finding_rows::sum_in_part;
 use super::rows::{Result, items_text, small};
 
+/// Inserts the next refund of an order, which is done, and returns its id.
+pub(super) async fn insert_next_done(
+    tx: &SqlTransaction,
+    order: &OrderId,
+    row: NewRefund<'_>,
+    now_ms: i64,
+) -> Result<RefundId> {
+    let (nth, refund) = next_id(order, last_number(tx, order).await?);
+    insert_done(tx, order, (nth, &refund), row, now_ms).await?;
+    Ok(refund)
+}
+
 /// Inserts a refund that is done.
 pub(super) async fn insert_done(
     tx: &SqlTransaction,
     order: &OrderId,
-    amount: i64,
-    reason: RefundReason,
-    (items, now_ms): (&[OrderItem], i64),
-) -> Result<RefundId> {
-    let sql = "SELECT COUNT(*) FROM refunds WHERE order_id = $1";
-    let before = tx.query_one(sql, &[&order.as_str()]).await?;
-    let (nth, refund) = next_id(order, small(&before, 0)?);
+    (nth, refund): (u32, &RefundId),
+    row: NewRefund<'_>,
+    now_ms: i64,
+) -> Result<()> {
     let sql = "INSERT INTO refunds (refund, order_id, nth, items, amount, fee, reason, made_at, \
-         due_at, due_set_at, done_at) VALUES ($1, $2, $3, $4, $5, 0, $6, $7, $7, $7, $7)";
-    let with: [&(dyn ToSqlValue + Sync); 7] = [
+         due_at, due_set_at, done_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $8, $8)";
+    let with: [&(dyn ToSqlValue + Sync); 8] = [
         &refund.as_str(),
         &order.as_str(),
         &nth,
-        &items_text(items)?,
-        &amount,
-        &reason.as_str(),
+        &items_text(row.items)?,
+        &row.amount,
+        &row.fee,
+        &row.reason.as_str(),
         &now_ms,
     ];
     tx.execute(sql, &with).await?;
-    Ok(refund)
+    Ok(())
+}
+
+/// Returns the number of the last refund of an order, or 0 if there is none.
+pub(super) async fn last_number(tx: &SqlTransaction, order: &OrderId) -> Result<u32> {
+    let sql = "SELECT COALESCE(MAX(nth), 0) FROM refunds WHERE order_id = $1";
+    small(&tx.query_one(sql, &[&order.as_str()]).await?, 0)
 }
 
 /// Returns how much of the money that pays for an order's seats no refund has taken, in minor

@@ -4,7 +4,8 @@
 use fairgate_databases::{SqlRow, SqlTransaction, ToSqlValue};
 use fairgate_model::ids::{OrderId, RefundId};
 use fairgate_model::orders::Order;
-use fairgate_model::orders::refund::RefundReason;
+use fairgate_model::orders::refund::lost::plan_lost_refund;
+use fairgate_model::orders::refund::{NewRefund, RefundReason, number_of};
 use fairgate_model::orders::transition::{OrderDecision, OrderEvent, decide};
 use fairgate_model::payments::Payment;
 use fairgate_model::payments::returns::{
@@ -14,9 +15,9 @@ use fairgate_model::payments::returns::{
 use super::exchange_rows::done_successor;
 use super::finding_rows::{self, NewMoneyFinding};
 use super::order_step::{FreedClaims, OrderStep, VoidedTickets};
-use super::return_rows::{block, insert_done, is_disputed, money_left, unblock};
+use super::return_rows::{block, insert_done, insert_next_done, is_disputed, money_left, unblock};
 use super::rows::{Result, items_text, lock_order, parsed, text};
-use super::{claims, order_changes, order_history, tickets};
+use super::{claims, order_changes, order_history, refunds, tickets};
 use crate::ledger::{LedgerError, MoneyFindingKind};
 
 /// Finds the order whose seats the money of `order` pays for now: the last one of a chain of
@@ -81,32 +82,49 @@ pub(super) async fn record(
     let has_tickets = tickets::any_valid(tx, &live.id).await?;
     take_back_failed(tx, (live, payment), &plan, has_tickets, now_ms).await?;
     change_sums(tx, &plan, now_ms).await?;
+    let mut live = live.clone();
     let mut new = Vec::new();
     for unknown in &plan.unknown {
+        if restore_refund(tx, (&mut live, paid), unknown, now_ms).await? {
+            continue;
+        }
         let row = write_unknown(tx, &paid.id, payment, unknown, now_ms).await?;
         new.extend(row.map(|row| (row, unknown)));
     }
+    let live = &live;
     if let Some(dispute) = dispute {
         note_dispute(tx, live, dispute, now_ms).await?;
     }
-    let event = |reason| OrderEvent::RefundedAll(reason);
+    end_or_list(tx, (live, paid), payment, &new, now_ms).await?;
+    if dispute == Some(DisputeState::Lost) && !finding_rows::any_in_part(tx, &live.id).await? {
+        unblock(tx, &live.id).await?;
+    }
+    Ok(dispute.is_some() || plan != ReturnPlan::default())
+}
+
+/// Ends an order whose whole money went back. Lists it if only a part did.
+async fn end_or_list(
+    tx: &SqlTransaction,
+    (live, paid): (&Order, &Order),
+    payment: &Payment,
+    new: &[(RefundId, &UnknownReturn)],
+    now_ms: i64,
+) -> Result<()> {
+    let event = |last| OrderEvent::RefundedAll(reason_of(last));
     if let Some((_, last)) = new.last()
-        && let Some(decision) = decide(live.state, event(reason_of(last)))
+        && let Some(decision) = decide(live.state, event(last))
     {
         if money_left(tx, &live.id).await? == 0 {
-            end_whole(tx, (live, paid), decision, &new, now_ms).await?;
+            end_whole(tx, (live, paid), decision, new, now_ms).await?;
         } else {
-            list_in_part(tx, live, payment, &new, now_ms).await?;
+            list_in_part(tx, live, payment, new, now_ms).await?;
             if new.iter().any(|(_, unknown)| unknown.in_dispute) {
                 // Perhaps nobody saw the dispute while it was open.
                 block(tx, &live.id, now_ms).await?;
             }
         }
     }
-    if dispute == Some(DisputeState::Lost) && !finding_rows::any_in_part(tx, &live.id).await? {
-        unblock(tx, &live.id).await?;
-    }
-    Ok(dispute.is_some() || plan != ReturnPlan::default())
+    Ok(())
 }
 
 /// Returns the refunds of a payment, oldest first.
@@ -186,6 +204,41 @@ async fn change_sums(tx: &SqlTransaction, plan: &ReturnPlan, now_ms: i64) -> Res
     Ok(())
 }
 
+/// Writes a refund of ours again that this ledger has lost, because it is an older copy of itself:
+/// the provider's copy names the seats. Returns false if the order does not have them.
+async fn restore_refund(
+    tx: &SqlTransaction,
+    (live, paid): (&mut Order, &Order),
+    unknown: &UnknownReturn,
+    now_ms: i64,
+) -> Result<bool> {
+    // Seats of a later order of a chain are not the ones that the copy names.
+    let Some(lost) = unknown.lost.as_ref().filter(|_| live.id == paid.id) else {
+        return Ok(false);
+    };
+    let plan = plan_lost_refund(&lost.copy, live, unknown.amount);
+    let (Some(plan), Some(nth)) = (plan, number_of(&live.id, &lost.id)) else {
+        return Ok(false);
+    };
+    tickets::lock(tx, &live.id).await?;
+    refunds::write_step(tx, live, &plan, now_ms).await?;
+    let row = NewRefund {
+        items: &plan.going,
+        amount: plan.amount,
+        fee: plan.fee,
+        reason: plan.reason,
+    };
+    insert_done(tx, &live.id, (nth, &lost.id), row, now_ms).await?;
+    if plan.staying.is_empty() {
+        finding_rows::close_in_part(tx, &live.id, "refunded_whole", "", now_ms).await?;
+    }
+    tracing::warn!(order = %live.id, refund = %lost.id, "a refund that the ledger had lost was written again from the provider's copy");
+    live.state = plan.decision.state;
+    live.items = plan.staying;
+    live.waived -= plan.uncharged;
+    Ok(true)
+}
+
 /// Writes a sum that the ledger did not know. Returns the id of its refund if it is a refund of its
 /// own, and `None` if somebody made a failed refund by hand.
 async fn write_unknown(
@@ -202,7 +255,15 @@ async fn write_unknown(
             tx.execute(sql, &[&refund.as_str(), &now_ms]).await?;
             refund.clone()
         }
-        None => insert_done(tx, order, unknown.amount, reason_of(unknown), (&[], now_ms)).await?,
+        None => {
+            let row = NewRefund {
+                items: &[],
+                amount: unknown.amount,
+                fee: 0,
+                reason: reason_of(unknown),
+            };
+            insert_next_done(tx, order, row, now_ms).await?
+        }
     };
     let sql = "INSERT INTO provider_returns (payment, sum, refund, seen_at) \
          VALUES ($1, $2, $3, $4)";
@@ -246,7 +307,13 @@ async fn end_whole(
             .await?;
     } else {
         // The money went back from the payment of an earlier order of the chain.
-        let whole = insert_done(tx, &live.id, 0, reason_of(last), (&live.items, now_ms)).await?;
+        let row = NewRefund {
+            items: &live.items,
+            amount: 0,
+            fee: 0,
+            reason: reason_of(last),
+        };
+        let whole = insert_next_done(tx, &live.id, row, now_ms).await?;
         for (part, _) in new {
             let sql = "UPDATE refunds SET part_of = $2 WHERE refund = $1";
             tx.execute(sql, &[&part.as_str(), &whole.as_str()]).await?;

@@ -4,7 +4,9 @@
 use fairgate_databases::{
     CountedOutside, CounterFile, LedgerCounter, LedgerError, LedgerSetBack, SqlRow, SqlTransaction,
 };
+use fairgate_model::ids::OrderId;
 use fairgate_model::orders::order_copy::RESTORED;
+use fairgate_model::payments::kind::ProviderKind;
 use fairgate_model::shows::closure::SaleClosure;
 
 use super::Ledger;
@@ -16,8 +18,56 @@ pub(super) const IS_CLOSED: &str = r"EXISTS (SELECT 1 FROM ledger_set_backs b WH
      (SELECT 1 FROM reopened_shows r WHERE r.set_back >= b.counter
           AND $1 LIKE replace(replace(r.pattern, '_', '\_'), '*', '%') ESCAPE '\'))";
 
+/// Whether the ledger went back, and the payment provider has not told since then what it knows.
+/// Until it has, an order that waits for its payment may have been paid, and tickets may have been
+/// given back.
+const IS_UNASKED: &str =
+    "EXISTS (SELECT 1 FROM ledger_set_backs b, provider_asked a WHERE b.counter > a.set_back)";
+
+/// Returns the condition that order `o` has to wait until its payment provider was asked what it
+/// knows. Providers that keep no orders cannot be asked.
+pub(super) fn waits_for_provider() -> String {
+    let keepers = ProviderKind::ORDER_KEEPERS.map(|name| format!("'{name}'"));
+    format!(
+        "({IS_UNASKED} AND EXISTS (SELECT 1 FROM payments q WHERE q.order_id = o.order_id \
+             AND q.provider IN ({})))",
+        keepers.join(", ")
+    )
+}
+
+/// Refuses to give tickets of an order back as long as its payment provider was not asked.
+pub(super) async fn refuse_unasked(tx: &SqlTransaction, order: &OrderId) -> Result<()> {
+    let sql = format!(
+        "SELECT 1 FROM orders o WHERE o.order_id = $1 AND {}",
+        waits_for_provider()
+    );
+    match tx.first(&sql, &[&order.as_str()]).await? {
+        Some(_) => Err(LedgerError::SetBack(CLOSED.to_owned())),
+        None => Ok(()),
+    }
+}
+
 /// The sale after the ledger went back.
 impl Ledger {
+    /// Notes that the payment provider told everything that it knows, and that all of it is
+    /// settled. `closure` was read before the provider was asked.
+    pub async fn note_provider_asked(&self, closure: &SaleClosure) -> Result<()> {
+        let noticed_at_ms = closure.noticed_at_ms;
+        self.installation
+            .write((), move |tx, ()| {
+                Box::pin(async move {
+                    let sql = "UPDATE provider_asked SET set_back = (SELECT MAX(counter) \
+                         FROM ledger_set_backs WHERE noticed_at <= $1) WHERE set_back < \
+                         (SELECT MAX(counter) FROM ledger_set_backs WHERE noticed_at <= $1)";
+                    if tx.execute(sql, &[&noticed_at_ms]).await? > 0 {
+                        raise_version(tx).await?;
+                    }
+                    Ok(())
+                })
+            })
+            .await
+    }
+
     /// Returns which shows are closed because the ledger went back, or `None` if it never did.
     pub async fn sale_closure(&self) -> Result<Option<SaleClosure>> {
         self.installation
@@ -92,9 +142,11 @@ impl Ledger {
 }
 
 async fn sale_closure(tx: &SqlTransaction) -> Result<Option<SaleClosure>> {
-    let sql = "SELECT counter, noticed_at, lacking, last_commit_at, is_restored, orders_lost \
-         FROM ledger_set_backs ORDER BY counter DESC LIMIT 1";
-    let Some(newest) = tx.first(sql, &[]).await? else {
+    let sql = format!(
+        "SELECT counter, noticed_at, lacking, last_commit_at, is_restored, orders_lost, \
+         {IS_UNASKED} FROM ledger_set_backs ORDER BY counter DESC LIMIT 1"
+    );
+    let Some(newest) = tx.first(&sql, &[]).await? else {
         return Ok(None);
     };
     let sql = "SELECT pattern FROM reopened_shows WHERE set_back >= $1 ORDER BY pattern";
@@ -105,6 +157,7 @@ async fn sale_closure(tx: &SqlTransaction) -> Result<Option<SaleClosure>> {
         last_commit_at_ms: newest.get(3)?,
         is_restored: newest.get(4)?,
         orders_lost: newest.get(5)?,
+        is_provider_asked: !newest.get::<bool>(6)?,
         reopened: reopened
             .iter()
             .map(|row| row.get(0))

@@ -8,6 +8,7 @@ mod events;
 mod refund;
 mod returns;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -216,6 +217,17 @@ fn is_plain_id(id: &str) -> bool {
     !id.is_empty() && id.bytes().all(plain)
 }
 
+/// Returns metadata as fields of a call.
+fn metadata_fields(metadata: Vec<(String, String)>) -> Vec<(String, String)> {
+    let field = |(key, value)| (format!("metadata[{key}]"), value);
+    metadata.into_iter().map(field).collect()
+}
+
+/// Returns the metadata of an object. An object without any has none.
+fn metadata_of(object: &Value) -> BTreeMap<String, String> {
+    serde_json::from_value(object["metadata"].clone()).unwrap_or_default()
+}
+
 /// Returns the path of the intent.
 fn path_of(payment: &Payment) -> Result<String, StripeFault> {
     Ok(format!("/v1/payment_intents/{}", reference_of(payment)?))
@@ -268,8 +280,7 @@ impl PaymentProvider for StripeProvider {
             ("capture_method".to_owned(), "manual".to_owned()),
             ("payment_method_types[]".to_owned(), "card".to_owned()),
         ];
-        let metadata = copy.to_metadata().into_iter();
-        fields.extend(metadata.map(|(key, value)| (format!("metadata[{key}]"), value)));
+        fields.extend(metadata_fields(copy.to_metadata()));
         let fields: Vec<(&str, &str)> = fields
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
@@ -379,10 +390,12 @@ impl PaymentProvider for StripeProvider {
         let Some(taken) = event::money(&intent, field) else {
             return Ok(None);
         };
-        let back = event::money(&intent["latest_charge"], "amount_refunded");
+        let charge = &intent["latest_charge"];
+        let back = event::money(charge, "amount_refunded").map_or(0, |back| back.amount);
+        let lost = self.lost_in_disputes(reference, charge).await?;
         // If only a part was captured, the rest counts as refunded.
         let whole = event::money(&intent, "amount").map_or(taken.amount, |whole| whole.amount);
-        let left = (whole - back.map_or(0, |back| back.amount)).min(taken.amount);
+        let left = (whole - back).min(taken.amount) - lost;
         Ok((left > 0).then(|| taken.currency.with_amount(left)))
     }
 
@@ -392,8 +405,7 @@ impl PaymentProvider for StripeProvider {
         }
         let path = format!("/v1/payment_intents/{reference}");
         let intent = self.api.get(&path).await?;
-        let metadata = serde_json::from_value(intent["metadata"].clone()).unwrap_or_default();
-        Ok(OrderCopy::read(&metadata))
+        Ok(OrderCopy::read(&metadata_of(&intent)))
     }
 
     async fn events_after(

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 
 use fairgate_model::ids::RefundId;
 use fairgate_model::orders::refund::OwedRefund;
+use fairgate_model::payments::refund_copy::RefundCopy;
 use fairgate_model::payments::returns::DisputeState;
 use fairgate_model::payments::stripe_sums::to_stripe;
 use fairgate_model::payments::{Payment, ProviderError};
@@ -13,7 +14,9 @@ use serde_json::Value;
 
 use super::api::StripeFault;
 use super::event::money;
-use super::{StripeProvider, TRIES_PER_KEY, idempotency_key, is_plain_id, reference_of};
+use super::{
+    StripeProvider, TRIES_PER_KEY, idempotency_key, is_plain_id, metadata_fields, reference_of,
+};
 
 /// How many pages of a list are read. No payment has ten thousand refunds.
 const PAGES_MAX: usize = 100;
@@ -125,12 +128,18 @@ impl StripeProvider {
         let part = payment.amount.currency.with_amount(refund.amount);
         let amount = to_stripe(part).map_err(|error| ProviderError::Refused(error.to_string()))?;
         let amount = amount.to_string();
-        let fields = [
+        let mut fields = vec![
             ("payment_intent", reference_of(payment)?),
             ("amount", amount.as_str()),
             ("metadata[refund]", refund.id.as_str()),
             ("metadata[payment]", payment.id.as_str()),
         ];
+        let copy = refund.copy.as_ref().map(RefundCopy::to_metadata);
+        let copy = metadata_fields(copy.unwrap_or_default());
+        fields.extend(
+            copy.iter()
+                .map(|(key, value)| (key.as_str(), value.as_str())),
+        );
         // The sum may have been lowered since an earlier try, and a key is for one sum.
         let key = format!(
             "{}:{}:{}:{}{}",

@@ -2,6 +2,7 @@
 //! in the dashboard, and its disputes.
 
 use fairgate_model::money::Money;
+use fairgate_model::payments::refund_copy::RefundCopy;
 use fairgate_model::payments::returns::{
     DisputeState, ProviderReturns, ReturnOrigin, ReturnState, ReturnedSum,
 };
@@ -9,7 +10,7 @@ use fairgate_model::payments::{Payment, ProviderError};
 use serde_json::Value;
 
 use super::event::money;
-use super::{StripeProvider, is_plain_id, reference_of};
+use super::{StripeProvider, is_plain_id, metadata_of, reference_of};
 
 impl StripeProvider {
     /// Returns what went back of a payment. `charge` is the charge of its intent. Stripe is asked
@@ -28,14 +29,9 @@ impl StripeProvider {
         if charge["disputed"].as_bool() != Some(true) && payment.dispute.is_none() {
             return Ok(returns);
         }
-        let reference = reference_of(payment)?;
-        let path = format!("/v1/disputes?payment_intent={reference}&limit=100");
-        let unreadable = || ProviderError::Later("Stripe's disputes cannot be read".to_owned());
-        let page = self.api.get(&path).await?;
-        let disputes = page["data"].as_array().ok_or_else(unreadable)?;
         let mut states = Vec::new();
-        for dispute in disputes {
-            let Some(state) = dispute_state(dispute) else {
+        for dispute in self.list_disputes(reference_of(payment)?).await? {
+            let Some(state) = dispute_state(&dispute) else {
                 continue;
             };
             states.push(state);
@@ -45,12 +41,45 @@ impl StripeProvider {
                 DisputeState::Won => ReturnState::Failed,
                 DisputeState::Lost => ReturnState::Done,
             };
-            let sum = disputed_sum(dispute, moved).ok_or_else(unreadable)?;
+            let sum = disputed_sum(&dispute, moved).ok_or_else(unreadable_disputes)?;
             returns.sums.push(sum);
         }
         returns.dispute = DisputeState::of_all(states);
         Ok(returns)
     }
+
+    /// Returns how much of a payment was lost in disputes, in minor units. `charge` is the charge
+    /// of its intent.
+    pub(super) async fn lost_in_disputes(
+        &self,
+        reference: &str,
+        charge: &Value,
+    ) -> Result<i64, ProviderError> {
+        if charge["disputed"].as_bool() != Some(true) {
+            return Ok(0);
+        }
+        let disputes = self.list_disputes(reference).await?;
+        let lost = disputes
+            .iter()
+            .filter(|dispute| dispute_state(dispute) == Some(DisputeState::Lost));
+        let sums = lost.map(|dispute| disputed_sum(dispute, ReturnState::Done));
+        let sums: Option<Vec<ReturnedSum>> = sums.collect();
+        let sums = sums.ok_or_else(unreadable_disputes)?;
+        Ok(sums.iter().map(|sum| sum.amount).sum())
+    }
+
+    async fn list_disputes(&self, reference: &str) -> Result<Vec<Value>, ProviderError> {
+        let path = format!("/v1/disputes?payment_intent={reference}&limit=100");
+        let mut page = self.api.get(&path).await?;
+        match page["data"].take() {
+            Value::Array(disputes) => Ok(disputes),
+            _ => Err(unreadable_disputes()),
+        }
+    }
+}
+
+fn unreadable_disputes() -> ProviderError {
+    ProviderError::Later("Stripe's disputes cannot be read".to_owned())
 }
 
 fn refund_sum(refund: &Value) -> ReturnedSum {
@@ -68,6 +97,7 @@ fn refund_sum(refund: &Value) -> ReturnedSum {
             Some("failed" | "canceled") => ReturnState::Failed,
             _ => ReturnState::Pending,
         },
+        copy: asked.and_then(|_| RefundCopy::read(&metadata_of(refund))),
     }
 }
 
@@ -89,6 +119,7 @@ fn disputed_sum(dispute: &Value, state: ReturnState) -> Option<ReturnedSum> {
         amount: money(dispute, "amount")?.amount,
         origin: ReturnOrigin::Dispute,
         state,
+        copy: None,
     })
 }
 
@@ -119,6 +150,7 @@ pub(super) fn with_uncaptured(
             amount: missing,
             origin: ReturnOrigin::AtProvider,
             state: ReturnState::Done,
+            copy: None,
         };
         returns.sums.insert(0, rest);
     }

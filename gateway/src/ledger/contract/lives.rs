@@ -364,6 +364,7 @@ async fn every_change_shows_in_the_versions(ledger: &RoomLedger, reopened: &Room
             stage,
             stops: 0,
             revoked: 0,
+            owes_secrets: false,
         })
     };
     assert_eq!(seen().await, expected(1, DrawStage::Open));

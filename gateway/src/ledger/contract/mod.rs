@@ -61,6 +61,20 @@ pub(super) async fn make_room(ledger: &RoomLedger, id: &str, closes_at: Option<i
     assert!(made.expect("it is written"));
 }
 
+/// Freezes the line of a room at two numbers, and publishes its root.
+pub(super) async fn publish_freeze(ledger: &RoomLedger, room: &str) {
+    let freeze = LineFreeze { n: 2, at: 30 };
+    let frozen = ledger.record_freeze(room, freeze, None).await;
+    frozen.expect("it is written");
+    let sealed = PublishedFreeze {
+        voids: 0,
+        root: Digest([3; 32]),
+        signature: "a.b.c".into(),
+    };
+    let sealed = ledger.seal(room, sealed, entry("frozen")).await;
+    sealed.expect("it is written");
+}
+
 fn holder(number: u64) -> Holder {
     Holder(Digest::of_bytes(&number.to_be_bytes()).0)
 }

@@ -96,11 +96,7 @@ async fn void_lost(tx: &SqlTransaction, set_back: LedgerSetBack) -> Result<u64> 
         .await?
     {
         let room: &str = row.get(0)?;
-        let document: RoomDocument = from_json(row.get(1)?)?;
-        let facts: RoomFacts = from_json(row.get(2)?)?;
-        let over_from = facts.closed_at.or(document.closes_at);
-        let is_over = |from: i64| from < set_back.noticed_at_ms - REOPENED_WITHIN_MS;
-        if over_from.is_some_and(is_over) {
+        if is_long_over(row.get(1)?, row.get(2)?, set_back.noticed_at_ms)? {
             continue;
         }
         let current = locked_life(tx, room).await?;
@@ -109,6 +105,14 @@ async fn void_lost(tx: &SqlTransaction, set_back: LedgerSetBack) -> Result<u64> 
         begin_life(tx, room, from, above, set_back.noticed_at_ms).await?;
     }
     Ok(voided)
+}
+
+/// Returns whether a room has been over for so long at `now` (ms) that nobody reopens it.
+pub(super) fn is_long_over(document: &str, facts: &str, now: i64) -> Result<bool> {
+    let document: RoomDocument = from_json(document)?;
+    let facts: RoomFacts = from_json(facts)?;
+    let over_from = facts.closed_at.or(document.closes_at);
+    Ok(over_from.is_some_and(|from| from < now - REOPENED_WITHIN_MS))
 }
 
 /// Returns a number that is above every recorded, frozen or reserved number of a room.

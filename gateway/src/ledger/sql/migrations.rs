@@ -128,4 +128,9 @@ CREATE TABLE gw_applied_rooms (room TEXT PRIMARY KEY, document TEXT NOT NULL);
 CREATE TABLE gw_set_back (counter BIGINT NOT NULL);
 INSERT INTO gw_set_back (counter) VALUES (0);
 "),
+    // The last time that the ledger went back after which the secrets of draws were made anew.
+    Migration::of_both("
+CREATE TABLE gw_renewed_secrets (counter BIGINT NOT NULL);
+INSERT INTO gw_renewed_secrets (counter) VALUES (0);
+"),
 ];

@@ -22,6 +22,7 @@ mod notes;
 mod onsale;
 mod passes;
 mod queue;
+mod renewed_secrets;
 mod rooms;
 mod stops;
 #[cfg(test)]

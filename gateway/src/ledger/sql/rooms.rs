@@ -125,11 +125,17 @@ fn room_of_row(row: &SqlRow, secret: &InstallationSecret) -> Result<RoomRow> {
     })
 }
 
+/// Whether the ledger went back, and the secrets of draws were not made anew since.
+pub(super) const OWES_SECRETS: &str =
+    "EXISTS (SELECT 1 FROM ledger_set_backs b, gw_renewed_secrets w WHERE b.counter > w.counter)";
+
 pub(super) async fn room_versions(tx: &SqlTransaction) -> Result<Vec<RoomVersion>> {
-    let sql = "SELECT r.room, r.version, d.n IS NOT NULL, d.root IS NOT NULL, d.seed IS NOT NULL,
-             r.stop_seq, r.revoked
-         FROM gw_rooms AS r LEFT JOIN gw_draws AS d ON d.room = r.room ORDER BY r.room";
-    let rows = tx.query(sql, &[]).await?;
+    let sql = format!(
+        "SELECT r.room, r.version, d.n IS NOT NULL, d.root IS NOT NULL, d.seed IS NOT NULL,
+             r.stop_seq, r.revoked, {OWES_SECRETS}
+         FROM gw_rooms AS r LEFT JOIN gw_draws AS d ON d.room = r.room ORDER BY r.room"
+    );
+    let rows = tx.query(&sql, &[]).await?;
     rows.iter()
         .map(|row| {
             Ok(RoomVersion {
@@ -138,6 +144,7 @@ pub(super) async fn room_versions(tx: &SqlTransaction) -> Result<Vec<RoomVersion
                 stage: DrawStage::from_columns(row.get(2)?, row.get(3)?, row.get(4)?),
                 stops: row.get(5)?,
                 revoked: row.get(6)?,
+                owes_secrets: row.get(7)?,
             })
         })
         .collect()

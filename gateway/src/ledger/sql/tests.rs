@@ -6,7 +6,7 @@ use fairgate_databases::{Installation, LedgerError, PostgresDatabase, SqliteData
 use fairgate_servers::{PostgresServer, must_skip};
 
 use super::{RoomLedger, migrations};
-use crate::ledger::contract;
+use crate::ledger::{DrawSecret, contract};
 
 #[tokio::test]
 async fn the_sqlite_ledger_keeps_the_contract_with_its_file_opened_twice() {
@@ -91,5 +91,57 @@ async fn lost_numbers_are_void_once_in_every_room_that_may_still_give_some() {
         assert_eq!(found.expect("it answers"), voided);
         assert_eq!(next("open").await, Some(lacking));
         assert_eq!(next("over").await, None);
+    }
+}
+
+#[tokio::test]
+async fn lines_that_are_not_frozen_get_new_secrets_once_after_the_ledger_went_back() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let writer = SqliteDatabase::open(&folder.path().join("ledger.db")).expect("the file opens");
+    let file = Installation::File(writer);
+    let secret = InstallationSecret::derive("a test's secret");
+    let ledger = RoomLedger::open(file.clone(), secret).await;
+    let ledger = ledger.expect("it migrates");
+    for (id, closes_at) in [("waiting", None), ("frozen", None), ("over", Some(1_000))] {
+        contract::make_room(&ledger, id, closes_at).await;
+    }
+    contract::publish_freeze(&ledger, "frozen").await;
+    let renewed = DrawSecret([99; 32]);
+    let renew = async || {
+        let now = 200_000_000;
+        let made = ledger
+            .renew_draw_secrets(now, || DrawSecret([99; 32]))
+            .await;
+        made.expect("it is written");
+    };
+    let has_new = async |room: &str| {
+        let row = ledger.room(room).await.expect("it answers");
+        row.expect("it is there").secret == renewed
+    };
+    let owes = async || {
+        let versions = ledger.versions().await.expect("it answers");
+        versions.iter().all(|version| version.owes_secrets)
+    };
+    renew().await;
+    assert!(
+        !has_new("waiting").await && !owes().await,
+        "it never went back"
+    );
+
+    let mut outside = file.counter().await.expect("it answers").to_outside();
+    outside.counter += 50;
+    let noticed = file.note_outside_counter(outside).await;
+    noticed.expect("it is written").expect("it is behind");
+    assert!(owes().await);
+    for _ in 0..2 {
+        renew().await;
+        assert!(has_new("waiting").await && !owes().await);
+        assert!(!has_new("frozen").await, "its root decides the line");
+        assert!(!has_new("over").await);
+        let audit = ledger.audit("waiting").await.expect("it answers");
+        let told = audit
+            .iter()
+            .filter(|row| row.action == "commitment_replaced");
+        assert_eq!(told.count(), 1);
     }
 }

@@ -5,7 +5,7 @@
 use parking_lot::Mutex;
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use fairgate_servers::free_port;
@@ -160,6 +160,20 @@ impl Server {
     /// # Panics
     /// When it ended badly, or not at all.
     pub async fn ended(&self) {
+        let status = self.exit_status().await;
+        assert!(status.success(), "ended with {status}");
+    }
+
+    /// Waits until the process has ended because it lost its ledger.
+    ///
+    /// # Panics
+    /// When it does not run, does not end, or ends with success.
+    pub async fn lost(&self) {
+        let status = self.exit_status().await;
+        assert_eq!(status.code(), Some(1), "ended with {status}");
+    }
+
+    async fn exit_status(&self) -> ExitStatus {
         let status = until("the server ends", async || {
             let mut child = self.child.lock();
             child
@@ -169,8 +183,8 @@ impl Server {
                 .expect("a status")
         })
         .await;
-        assert!(status.success(), "ended with {status}");
         *self.child.lock() = None;
+        status
     }
 
     /// Returns the resident memory of the process in KiB, as the kernel counts it.

@@ -1,7 +1,7 @@
 //! Answers two kinds of calls. The account's owner calls with the secret key. A card form calls
 //! with the secret of its intent.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use axum::body::Bytes;
 use axum::extract::{Path, State};
@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use super::intent::refund_id;
+use super::intent::{metadata_of, refund_id};
 use super::rules::{StripeErrorReply, invalid};
 use super::{
     FakeStripeServer, FakeStripeState, STRIPE_SECRET_KEY, StripeIntent, StripeStoredAnswer,
@@ -335,15 +335,16 @@ pub(super) async fn refund(
     let amount = fields
         .get("amount")
         .map(|amount| amount.parse().unwrap_or(0));
-    let noted = fields.remove("metadata[refund]").unwrap_or_default();
-    let payment = fields.remove("metadata[payment]").unwrap_or_default();
-    let parameters = format!("refund {id} {amount:?} {noted} {payment}");
+    let metadata = metadata_of(&fields);
+    let noted = metadata.iter().flatten().collect::<BTreeMap<_, _>>();
+    let parameters = format!("refund {id} {amount:?} {noted:?}");
     server.idempotent_call(&headers, parameters, |inner| {
         let state = inner.refunds_are;
         let Some(intent) = inner.intents.get_mut(&id) else {
             return missing_intent();
         };
-        if let Err(refusal) = intent.refund(state, amount, &noted, &payment) {
+        let refunded = metadata.and_then(|metadata| intent.refund(state, amount, metadata));
+        if let Err(refusal) = refunded {
             return refused_call(refusal);
         }
         let refund = refund_id(&id, intent.refunds.len() - 1);
@@ -371,14 +372,8 @@ pub(super) async fn refunds(
     let Some(intent) = inner.intents.get(named) else {
         return error(404, "resource_missing", "no such intent");
     };
-    let shown = |(nth, (state, (amount, noted))): (usize, (&&'static str, &(i64, String)))| {
-        json!({
-            "id": refund_id(named, nth), "status": state, "amount": amount,
-            "currency": intent.currency, "metadata": { "refund": noted },
-        })
-    };
-    let all = intent.refunds.iter().zip(&intent.parts).enumerate();
-    let mut left = all.map(shown).rev();
+    let all = 0..intent.refunds.len();
+    let mut left = all.map(|nth| intent.refund_json(named, nth)).rev();
     if let Some(after) = query.get("starting_after")
         && !left.any(|refund| refund["id"] == after.as_str())
     {

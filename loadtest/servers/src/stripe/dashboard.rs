@@ -72,7 +72,7 @@ impl FakeStripeServer {
     /// Returns false if the intent has not so much left, or is disputed.
     pub fn refund_in_dashboard(&self, payment: &str, amount: i64) -> bool {
         self.change_newest(payment, |intent, _| {
-            let refunded = intent.refund("succeeded", Some(amount), "", "");
+            let refunded = intent.refund("succeeded", Some(amount), HashMap::new());
             refunded.ok().map(|()| "charge.refunded")
         })
     }
@@ -110,12 +110,39 @@ impl FakeStripeServer {
         let refunded = {
             let mut inner = self.inner.lock();
             let intent = inner.intents.get_mut(id);
-            intent.is_some_and(|intent| intent.refund("succeeded", Some(amount), "", "").is_ok())
+            intent.is_some_and(|intent| {
+                intent
+                    .refund("succeeded", Some(amount), HashMap::new())
+                    .is_ok()
+            })
         };
         if refunded {
             self.send_event("charge.refunded", id);
         }
         refunded
+    }
+
+    /// Disputes all that is left of an intent, whoever made it, and decides for the buyer. Returns
+    /// false if nothing is left.
+    pub fn lose_intent(&self, id: &str) -> bool {
+        let lost = {
+            let mut inner = self.inner.lock();
+            inner.next += 1;
+            let number = inner.next;
+            let intent = inner.intents.get_mut(id).filter(|intent| intent.kept() > 0);
+            intent.is_some_and(|intent| {
+                intent.disputes.push(StripeDispute {
+                    id: format!("dp_{number}"),
+                    amount: intent.kept(),
+                    status: "lost",
+                });
+                true
+            })
+        };
+        if lost {
+            self.send_event("charge.dispute.closed", id);
+        }
+        lost
     }
 
     /// Opens a dispute over all that is left of a captured intent. Returns false if nothing is

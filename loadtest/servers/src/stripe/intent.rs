@@ -22,9 +22,9 @@ pub struct StripeIntent {
     pub refunds: Vec<&'static str>,
     /// The amount of each refund in minor units, and the id that the caller stored with the refund.
     pub parts: Vec<(i64, String)>,
-    /// The payment that the caller stored with each refund. Stripe copies no metadata of an intent
-    /// to its refunds.
-    refund_payments: Vec<String>,
+    /// What the caller stored with each refund. Stripe copies no metadata of an intent to its
+    /// refunds.
+    refund_metadata: Vec<HashMap<String, String>>,
     /// The disputes of the intent's charge.
     pub(super) disputes: Vec<StripeDispute>,
     /// How much of the amount was not captured, in minor units.
@@ -44,6 +44,28 @@ pub(super) fn refund_id(intent: &str, nth: usize) -> String {
     format!("re_{intent}_{nth}")
 }
 
+/// Reads the metadata from the fields of a call.
+///
+/// # Errors
+/// [`StripeErrorReply`], if it is larger than Stripe takes.
+pub(super) fn metadata_of(
+    fields: &HashMap<String, String>,
+) -> Result<HashMap<String, String>, StripeErrorReply> {
+    let given = fields.iter().filter_map(|(name, value)| {
+        let name = name.strip_prefix("metadata[")?.strip_suffix(']')?;
+        Some((name.to_owned(), value.clone()))
+    });
+    let metadata: HashMap<String, String> = given.collect();
+    let is_long = |(name, value): (&String, &String)| {
+        name.chars().count() > 40 || value.chars().count() > 500
+    };
+    if metadata.len() > 50 || metadata.iter().any(is_long) {
+        let message = "metadata takes 50 keys of 40 characters and values of 500 characters";
+        return Err(invalid("", "metadata", message));
+    }
+    Ok(metadata)
+}
+
 impl StripeIntent {
     /// Makes an intent that waits for a card, from the fields of the call.
     ///
@@ -59,25 +81,14 @@ impl StripeIntent {
             let message = "this server wants captures by hand";
             return Err(invalid("", "capture_method", message));
         }
-        let given = fields.iter().filter_map(|(name, value)| {
-            let name = name.strip_prefix("metadata[")?.strip_suffix(']')?;
-            Some((name.to_owned(), value.clone()))
-        });
-        let metadata: HashMap<String, String> = given.collect();
-        let is_long = |(name, value): (&String, &String)| {
-            name.chars().count() > 40 || value.chars().count() > 500
-        };
-        if metadata.len() > 50 || metadata.iter().any(is_long) {
-            let message = "metadata takes 50 keys of 40 characters and values of 500 characters";
-            return Err(invalid("", "metadata", message));
-        }
+        let metadata = metadata_of(fields)?;
         Ok(Self {
             status: "requires_payment_method",
             amount,
             refunded: 0,
             refunds: Vec::new(),
             parts: Vec::new(),
-            refund_payments: Vec::new(),
+            refund_metadata: Vec::new(),
             disputes: Vec::new(),
             not_captured: 0,
             captures: 0,
@@ -101,7 +112,7 @@ impl StripeIntent {
         self.not_captured = self.amount - amount;
         self.refunds.push("succeeded");
         self.parts.push((self.not_captured, String::new()));
-        self.refund_payments.push(String::new());
+        self.refund_metadata.push(HashMap::new());
         self.count_refunds();
     }
 
@@ -130,8 +141,7 @@ impl StripeIntent {
         &mut self,
         state: &'static str,
         amount: Option<i64>,
-        id: &str,
-        payment: &str,
+        metadata: HashMap<String, String>,
     ) -> Result<(), StripeErrorReply> {
         let left = self.amount - self.refunded - self.lost();
         if self.status != "succeeded" {
@@ -159,8 +169,9 @@ impl StripeIntent {
             return Err(invalid("", "amount", &message));
         }
         self.refunds.push(state);
-        self.parts.push((amount, id.to_owned()));
-        self.refund_payments.push(payment.to_owned());
+        let id = metadata.get("refund").cloned().unwrap_or_default();
+        self.parts.push((amount, id));
+        self.refund_metadata.push(metadata);
         self.count_refunds();
         Ok(())
     }
@@ -228,12 +239,15 @@ impl StripeIntent {
 
     /// Returns the last refund as an event shows it.
     pub(super) fn last_refund(&self, id: &str) -> Value {
-        let (amount, noted) = self.parts.last().cloned().unwrap_or_default();
-        let last = self.parts.len().saturating_sub(1);
+        self.refund_json(id, self.parts.len().saturating_sub(1))
+    }
+
+    /// Returns a refund of the intent as answers and events show it.
+    pub(super) fn refund_json(&self, id: &str, nth: usize) -> Value {
         json!({
-            "id": refund_id(id, last), "object": "refund", "payment_intent": id, "status": self.refunds.last(),
-            "amount": amount, "currency": self.currency,
-            "metadata": { "refund": noted, "payment": self.refund_payments.last() },
+            "id": refund_id(id, nth), "object": "refund", "payment_intent": id, "status": self.refunds.get(nth),
+            "amount": self.parts.get(nth).map(|(amount, _)| amount), "currency": self.currency,
+            "metadata": self.refund_metadata.get(nth),
         })
     }
 

@@ -1,6 +1,7 @@
 //! Tickets that are given back: what a refund is, and what changes in the order. The module is
 //! pure. The ledger writes the result.
 
+pub mod lost;
 pub mod rules;
 
 use super::terms::OrderTerms;
@@ -8,7 +9,11 @@ use super::transition::{OrderDecision, OrderEvent, decide};
 use super::{Order, OrderItem, OrderState, Ticket};
 use crate::ids::{OrderId, RefundId, TicketId};
 use crate::payments::Payment;
+use crate::payments::refund_copy::RefundCopy;
 use rules::{RefundRuleError, in_force};
+
+/// No order has as many refunds as this.
+const REFUNDS_MAX: u32 = 1_000;
 
 /// Why tickets were given back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,6 +134,8 @@ pub struct OwedRefund {
     pub attempts: u32,
     /// The payment that is refunded.
     pub payment: Payment,
+    /// What the provider keeps of it; none if no seats of the payment's order were given back.
+    pub copy: Option<RefundCopy>,
 }
 
 /// The money that pays for an order's seats, in minor units. It may be in the payments of orders
@@ -327,11 +334,19 @@ pub fn plan_refund(
     }))
 }
 
-/// Returns the number and the id of an order's next refund, if the order has had `before` refunds.
+/// Returns the number and the id of the refund of an order that follows the one with number `last`.
+/// The first refund has number 1.
 #[must_use]
-pub fn next_id(order: &OrderId, before: u32) -> (u32, RefundId) {
-    let nth = before.saturating_add(1);
+pub fn next_id(order: &OrderId, last: u32) -> (u32, RefundId) {
+    let nth = last.saturating_add(1);
     (nth, RefundId::of_order(order, nth))
+}
+
+/// Returns the number of an order's refund with this id. Returns `None` if the id belongs to no
+/// refund of the order.
+#[must_use]
+pub fn number_of(order: &OrderId, refund: &RefundId) -> Option<u32> {
+    (1..=REFUNDS_MAX).find(|nth| RefundId::of_order(order, *nth) == *refund)
 }
 
 #[cfg(test)]

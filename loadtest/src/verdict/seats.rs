@@ -71,14 +71,17 @@ fn one_ticket(timeline: &RunTimeline<'_>, findings: &mut Findings) {
 /// Returns the spans in which an order certainly had its seats. The first span begins with the
 /// answer to the call that made the order or, if no answer arrived, when the ledger says that the
 /// order was made. If the answer came after the order had lost its seats, there is no first span.
+/// An order that the ledger had lost has its seats since it was restored: of what happened to them
+/// before, the ledger has only what it was told again.
 fn certain_spans<'a>(timeline: &RunTimeline<'a>, order: &'a DumpedOrder) -> Vec<OrderSeatSpan<'a>> {
     let first_order_call = timeline
         .orders
         .get(order.order.as_str())
         .and_then(|calls| calls.made.first());
-    let since_ms = first_order_call.map_or(order.created_ms, |(call, _)| {
+    let made_ms = first_order_call.map_or(order.created_ms, |(call, _)| {
         call.done_ms.max(order.created_ms)
     });
+    let since_ms = order.restored_ms().unwrap_or(made_ms);
     let mut spans = order.seat_spans();
     if let Some(from_ms) = spans.first().map(|first| first.from_ms) {
         let firsts = spans.iter_mut().filter(|span| span.from_ms == from_ms);

@@ -215,6 +215,16 @@ impl DumpedOrder {
         labels.filter(|label| !is_returned(label)).collect()
     }
 
+    /// Returns when the ledger got the order again from the payment provider, if it had lost it.
+    /// The first step has the time at which the order was made before. The next one follows at
+    /// once.
+    pub fn restored_ms(&self) -> Option<f64> {
+        let [first, next, ..] = &self.history[..] else {
+            return None;
+        };
+        (first.reason == "restored_from_provider").then_some(next.at_ms)
+    }
+
     /// Returns the spans in which the order had its seats, from its history. An expired order has
     /// seats again if late money buys some.
     pub fn seat_spans(&self) -> Vec<OrderSeatSpan<'_>> {

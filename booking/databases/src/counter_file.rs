@@ -5,7 +5,7 @@
 //! thread of its own writes it, so that no commit waits for the disk of this file. If somebody
 //! removes the file meanwhile, the thread writes it again.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -26,9 +26,6 @@ const LINES: u64 = 2;
 /// How often the file is forced to the disk if it has changed, and written again if somebody has
 /// removed it. Only a loss of power can lose what was written since.
 const CHECK_EVERY: Duration = Duration::from_secs(1);
-/// How long another process may have the file, and how often that is looked at.
-const LOCKED_WITHIN: Duration = Duration::from_secs(3);
-const LOCK_AGAIN_AFTER: Duration = Duration::from_millis(20);
 
 /// How far a ledger got, as a place outside it remembers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -339,7 +336,6 @@ impl OpenCounter {
             Some(_) => {}
         }
         let file = File::options().write(true).open(path)?;
-        lock(&file)?;
         // A line that was read last time is written over only after another one is whole.
         for turn in 0..LINES {
             write_line(&file, turn, record)?;
@@ -379,25 +375,6 @@ impl OpenCounter {
             self.synced = newest;
         }
         Ok(())
-    }
-}
-
-/// Locks the file, so that no other process writes it. The process before this one may still be
-/// ending.
-///
-/// # Errors
-/// [`CounterFileError::InUse`] if another process has the lock for [`LOCKED_WITHIN`].
-fn lock(file: &File) -> Result<(), CounterFileError> {
-    let until = Instant::now() + LOCKED_WITHIN;
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) if Instant::now() < until => {
-                std::thread::sleep(LOCK_AGAIN_AFTER);
-            }
-            Err(TryLockError::WouldBlock) => return Err(CounterFileError::InUse),
-            Err(TryLockError::Error(error)) => return Err(error.into()),
-        }
     }
 }
 

@@ -8,6 +8,7 @@ use fairgate_model::ids::ShowId;
 use serde::Serialize;
 
 use crate::http::answers::JsonAnswer;
+use crate::reconciler::ReconcilerLine;
 use crate::set_back::reopen::{ReopenOutcome, ShowReopener};
 
 /// The most shows or differences that a refusal describes.
@@ -64,6 +65,7 @@ pub async fn reopen(
         ReopenOutcome::NothingClosed => (false, 0, None),
         ReopenOutcome::NoShow => return Err(Problem::not_found("show", &show)),
         ReopenOutcome::StoreAhead(shows) => return Err(store_ahead(&shows)),
+        ReopenOutcome::CancelledBefore(shows) => return Err(cancelled_before(&shows)),
         ReopenOutcome::ProviderUnused(provider) => {
             let detail = format!(
                 "This ledger has payments at {provider}, and this process does not use it, so nobody could ask what was paid meanwhile. Nothing was reopened. Start it with FAIRGATE_PAYMENTS={provider}, and call again."
@@ -79,19 +81,7 @@ pub async fn reopen(
                 detail,
             ));
         }
-        ReopenOutcome::Unreconciled(left) => {
-            let described: Vec<String> = left
-                .iter()
-                .take(DESCRIBED_MAX)
-                .map(|line| format!("{}: {}", line.about, line.told))
-                .collect();
-            let detail = format!(
-                "Payments, orders and seats do not agree yet, so nothing was reopened: {}. What can be repaired is being repaired. Money that belongs to no payment here is settled at /v1/promoter/attention, after you gave it back or made its order good. Then call again.",
-                described.join("; ")
-            );
-            let problem = Problem::new(ProblemCode::NotReconciled, detail);
-            return Err(problem.with_member("findings", &left));
-        }
+        ReopenOutcome::Unreconciled(left) => return Err(unreconciled(&left)),
     };
     let reopened = ReopenedShows {
         shows: show,
@@ -103,15 +93,35 @@ pub async fn reopen(
     JsonAnswer::json(200, &reopened)
 }
 
-fn store_ahead(shows: &[ShowId]) -> Problem {
-    let named: Vec<&str> = shows
-        .iter()
-        .take(DESCRIBED_MAX)
-        .map(ShowId::as_str)
+fn unreconciled(left: &[ReconcilerLine]) -> Problem {
+    let described = left.iter().take(DESCRIBED_MAX);
+    let described: Vec<String> = described
+        .map(|line| format!("{}: {}", line.about, line.told))
         .collect();
     let detail = format!(
+        "Payments, orders and seats do not agree yet, so nothing was reopened: {}. What can be repaired is being repaired. Money that belongs to no payment here may be for shows, prices or plans that were changed since: apply your files again first, and call again; its orders then come back. Settle what is left at /v1/promoter/attention, after you gave it back. Then call again.",
+        described.join("; ")
+    );
+    Problem::new(ProblemCode::NotReconciled, detail).with_member("findings", left)
+}
+
+fn store_ahead(shows: &[ShowId]) -> Problem {
+    let detail = format!(
         "Redis knows sales of these shows that the ledger lacks, so nothing was reopened: {}. Put the newer ledger back. If it is lost, compare the shows' orders with your payment provider, empty Redis, and call again.",
-        named.join(", ")
+        named(shows)
     );
     Problem::new(ProblemCode::NotReconciled, detail).with_member("shows", shows)
+}
+
+fn cancelled_before(shows: &[ShowId]) -> Problem {
+    let detail = format!(
+        "Refunds at the payment provider say that these shows were cancelled, and the ledger does not know it any more, so nothing was reopened: {}. Cancel them again, or reopen the other shows by their ids.",
+        named(shows)
+    );
+    Problem::new(ProblemCode::NotReconciled, detail).with_member("shows", shows)
+}
+
+fn named(shows: &[ShowId]) -> String {
+    let named = shows.iter().take(DESCRIBED_MAX).map(ShowId::as_str);
+    named.collect::<Vec<_>>().join(", ")
 }

@@ -13,7 +13,7 @@ use fairgate_model::shows::Show;
 
 use super::completing::{later, too_slow};
 use super::webhook::{PaymentEventInbox, READ_WITHIN};
-use crate::ledger::{LedgerError, RestoreOutcome, RestoredOrder, SeatClaimRefused};
+use crate::ledger::{LedgerError, MoneyFinding, RestoreOutcome, RestoredOrder, SeatClaimRefused};
 
 /// How long a restored order is pending at most. Its money is there already, so the event that
 /// follows confirms it.
@@ -112,8 +112,8 @@ impl PaymentEventInbox {
         Ok(written)
     }
 
-    /// Settles what the provider knows of the orders that have seats of an order which is to be
-    /// restored. Their tickets may have been given back before it was made.
+    /// Settles what the provider knows of the paid orders that have seats of an order which is to
+    /// be restored. Their tickets may have been given back before it was made.
     async fn settle_orders_on_seats_of(
         &self,
         restored: &RestoredOrder,
@@ -123,16 +123,56 @@ impl PaymentEventInbox {
         let others = self.ledger.payments_on_seats(show, seats.collect()).await;
         let name = self.provider.name();
         for payment in others.map_err(|error| later(&error))? {
-            if payment.provider != name || payment.reference.is_none() {
+            if payment.provider != name || !payment.state.is_taken() {
                 continue;
             }
             let found = self.read_at_provider(&payment).await?;
+            let events = found.events(&payment, self.clock.now_ms());
             // The settling of these events restores no order, because their payments are known.
-            Box::pin(self.settle_read_back(&payment, &found))
-                .await
-                .map_err(|error| later(&error))?;
+            let settled = Box::pin(self.settle_now(events)).await;
+            settled.map_err(|error| later(&error))?;
         }
         Ok(())
+    }
+
+    /// Tries once more to restore the order of money that is listed as unknown. What kept it from
+    /// coming back may have changed: terms or shows may have been written again.
+    ///
+    /// # Errors
+    /// Returns an error if the provider or the ledger does not answer.
+    pub(crate) async fn restore_again(&self, unknown: &MoneyFinding) -> Result<(), ProviderError> {
+        let Ok(id) = unknown.payment.parse::<PaymentId>() else {
+            return Ok(());
+        };
+        let known = self.ledger.payment(&id).await;
+        if known.map_err(|error| later(&error))?.is_some() {
+            return Ok(());
+        }
+        let copy = tokio::time::timeout(READ_WITHIN, self.provider.copy_of(&unknown.id)).await;
+        let Some(copy) = copy.map_err(|_| too_slow())?? else {
+            return Ok(());
+        };
+        let mut payment = Payment {
+            order: OrderId::of_hold(&copy.hold),
+            id,
+            provider: self.provider.name().to_owned(),
+            amount: unknown.sum,
+            state: PaymentState::Created,
+            reference: Some(unknown.id.clone()),
+            client: None,
+            refunded: 0,
+            attempt: 0,
+            dispute: None,
+        };
+        let found = self.read_at_provider(&payment).await?;
+        payment.amount = found.amount;
+        let now_ms = self.clock.now_ms();
+        let mut events = found.events(&payment, now_ms);
+        // Each try has events of its own.
+        for event in &mut events {
+            event.event = format!("{}_again_{now_ms}", event.event);
+        }
+        self.settle_now(events).await.map_err(|error| later(&error))
     }
 
     async fn read_at_provider(&self, payment: &Payment) -> Result<ProviderPayment, ProviderError> {

@@ -57,20 +57,12 @@ pub struct PaymentEventInbox {
     pub catalogue: Catalogue,
 }
 
-/// Returns the ids and the stored forms of the events that the provider would have sent for a state
-/// that was read back.
-fn read_back_events(
-    payment: &super::Payment,
-    changed_ms: i64,
-    found: &ProviderPayment,
-) -> Result<Vec<(String, Vec<u8>)>, LedgerError> {
-    let stored = |event: ProviderEvent| {
-        let body = serde_json::to_vec(&StoredReadBack { read_back: &event });
-        let body = body.map_err(|error| LedgerError::Corrupt(error.to_string()))?;
-        Ok((event.event, body))
-    };
-    let events = found.events(payment, changed_ms);
-    events.into_iter().map(stored).collect()
+/// Returns the id and the stored form of an event that was made from a payment's state at the
+/// provider.
+fn stored_read_back(event: ProviderEvent) -> Result<(String, Vec<u8>), LedgerError> {
+    let body = serde_json::to_vec(&StoredReadBack { read_back: &event });
+    let body = body.map_err(|error| LedgerError::Corrupt(error.to_string()))?;
+    Ok((event.event, body))
 }
 
 /// Why an event was not accepted.
@@ -88,7 +80,8 @@ impl PaymentEventInbox {
     /// Verifies and stores an event. A repeated event is stored only once.
     ///
     /// # Errors
-    /// [`PaymentEventRefusal`] if the signature is not valid or the event could not be stored.
+    /// [`PaymentEventRefusal`] if the signature is not valid, the event could not be stored, or the
+    /// provider's list of events is read first ([`LedgerError::SetBack`]).
     pub async fn take_event(
         &self,
         signature: Option<&str>,
@@ -99,8 +92,21 @@ impl PaymentEventInbox {
             .provider
             .verify(signature, body, now_ms / 1_000)
             .ok_or(PaymentEventRefusal::Signature)?;
+        if self.waits_for_list() {
+            let why = "The payment provider's list of events is read first";
+            return Err(LedgerError::SetBack(why.to_owned()).into());
+        }
         self.store_event(event, body.to_vec()).await?;
         Ok(())
+    }
+
+    /// Returns whether the ledger went back, and the provider's list of events was not read and
+    /// settled since then. Until that is done, only the list counts, because its events are in the
+    /// order in which they happened. It has all events that the provider delivers, too.
+    pub(crate) fn waits_for_list(&self) -> bool {
+        let closure = self.catalogue.closure();
+        self.provider.kind().keeps_orders()
+            && closure.is_some_and(|closure| !closure.is_provider_asked)
     }
 
     async fn store_event(&self, event: String, body: Vec<u8>) -> Result<bool, LedgerError> {
@@ -144,24 +150,21 @@ impl PaymentEventInbox {
         found: &ProviderPayment,
     ) -> Result<bool, LedgerError> {
         let mut any_is_new = false;
-        for (event, body) in read_back_events(payment, changed_ms, found)? {
+        for event in found.events(payment, changed_ms) {
+            let (event, body) = stored_read_back(event)?;
             any_is_new |= self.store_event(event, body).await?;
         }
         Ok(any_is_new)
     }
 
-    /// Stores the events that the provider would have sent for a state that was read back now, and
-    /// settles them at once.
+    /// Stores events that were made from a payment's state at the provider, and settles them at
+    /// once.
     ///
     /// # Errors
     /// Returns an error if the ledger did not store an event.
-    pub(super) async fn settle_read_back(
-        &self,
-        payment: &super::Payment,
-        found: &ProviderPayment,
-    ) -> Result<(), LedgerError> {
-        let now_ms = self.clock.now_ms();
-        for (event, body) in read_back_events(payment, now_ms, found)? {
+    pub(super) async fn settle_now(&self, events: Vec<ProviderEvent>) -> Result<(), LedgerError> {
+        for event in events {
+            let (event, body) = stored_read_back(event)?;
             self.store_event(event.clone(), body.clone()).await?;
             let stored = StoredProviderEvent {
                 provider: self.provider.name().to_owned(),
@@ -175,11 +178,14 @@ impl PaymentEventInbox {
     }
 
     /// Reads a payment from the provider now, and stores what is new. If the provider does not
-    /// answer, the reconciler reads the payment later.
+    /// answer, or its list of events is read first, the reconciler reads the payment later.
     ///
     /// # Errors
     /// Returns an error if the ledger did not store the event.
     pub async fn read_payment_now(&self, payment: &super::Payment) -> Result<(), LedgerError> {
+        if self.waits_for_list() {
+            return Ok(());
+        }
         match self.provider.read_back(payment).await {
             Ok(found) => {
                 let now_ms = self.clock.now_ms();
@@ -199,19 +205,21 @@ impl PaymentEventInbox {
     /// # Errors
     /// Returns an error if the ledger does not answer. The next run tries again.
     pub async fn settle_all(&self) -> Result<usize, LedgerError> {
+        let waits_for_list = self.waits_for_list();
         let lend = |free_slots| {
             let (ledger, now_ms) = (self.ledger.clone(), self.clock.now_ms());
-            async move { ledger.due_events(now_ms, free_slots).await }
+            async move {
+                match waits_for_list {
+                    true => ledger.oldest_event(now_ms).await,
+                    false => ledger.due_events(now_ms, free_slots).await,
+                }
+            }
         };
         let settle = |event, _| {
             let inbox = self.clone();
             async move { inbox.settle_event(event).await }
         };
-        let closure = self.catalogue.closure();
-        let at_once = match closure.is_some_and(|closure| !closure.is_provider_asked) {
-            true => 1,
-            false => AT_ONCE,
-        };
+        let at_once = if waits_for_list { 1 } else { AT_ONCE };
         do_lent_work(at_once, lend, settle).await
     }
 

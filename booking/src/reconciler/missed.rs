@@ -9,7 +9,7 @@ use fairgate_model::payments::ProviderError;
 use fairgate_model::shows::closure::SaleClosure;
 
 use super::Reconciler;
-use crate::ledger::LedgerError;
+use crate::ledger::{LedgerError, MoneyFindingKind};
 use crate::payments::webhook::PaymentEventInbox;
 
 /// How many pages one pass reads, at most. The next pass goes on.
@@ -19,6 +19,9 @@ const PAGES_MAX: u32 = 20;
 /// before now, in milliseconds. Stripe delivers an event again for up to three days
 /// (docs.stripe.com/webhooks).
 const FIRST_LOOK_BACK_MS: i64 = 3 * 24 * 3_600_000;
+
+/// How many sums of unknown money are tried again at most.
+const UNKNOWN_MAX: u32 = 200;
 
 /// How long [`Reconciler::settle_missed_events`] waits for events that a worker settles, and how
 /// often it looks.
@@ -67,7 +70,8 @@ impl Reconciler {
     }
 
     /// Asks the provider for everything that happened since the ledger's last event, and settles
-    /// it. Money of payments that the ledger does not have is a finding then.
+    /// it. Money of payments that the ledger does not have is a finding then. What was a finding
+    /// before is tried again.
     ///
     /// # Errors
     /// Returns an error if the provider or the ledger does not answer, or if an event is still
@@ -92,6 +96,19 @@ impl Reconciler {
         let settled = tokio::time::timeout(SETTLED_WITHIN, settling).await;
         settled.map_err(|_| MissedEventsError::Unsettled)??;
         self.note_asked(closure).await;
+        self.restore_unknown(inbox).await
+    }
+
+    /// Tries once more to restore the orders of money that is listed as unknown.
+    async fn restore_unknown(&self, inbox: &PaymentEventInbox) -> Result<(), MissedEventsError> {
+        let listed = self.ledger.open_money_findings(UNKNOWN_MAX).await?;
+        let unknown = listed.iter().filter(|finding| {
+            finding.kind == MoneyFindingKind::UnknownMoney
+                && finding.provider == inbox.provider.name()
+        });
+        for finding in unknown {
+            inbox.restore_again(finding).await?;
+        }
         Ok(())
     }
 

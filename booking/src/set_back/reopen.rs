@@ -39,6 +39,9 @@ pub enum ReopenOutcome {
     ProviderSilent(String),
     /// The store knows decisions about these shows that the ledger lacks. They stay closed.
     StoreAhead(Vec<ShowId>),
+    /// Refunds at the provider say that these shows were cancelled, and the ledger does not know
+    /// it any more. They stay closed.
+    CancelledBefore(Vec<ShowId>),
 }
 
 /// Opens shows again.
@@ -96,6 +99,10 @@ impl ShowReopener {
             return Ok(ReopenOutcome::Unreconciled(left));
         }
         let ledger = &self.reconciler.ledger;
+        let cancelled = ledger.shows_cancelled_before(shows).await?;
+        if !cancelled.is_empty() {
+            return Ok(ReopenOutcome::CancelledBefore(cancelled));
+        }
         let restored = ledger.restored_orders(pattern.to_owned(), closure.noticed_at_ms);
         let restored = restored.await?;
         ledger.reopen_shows(pattern.to_owned(), now_ms).await?;

@@ -34,6 +34,7 @@ mod last_seats;
 mod line;
 mod log;
 mod looks;
+mod lost_changes;
 mod misconfigured;
 mod moved_ledger;
 mod moved_place;

@@ -45,7 +45,7 @@ async fn buy(server: &Server, visitor: &Visitor<'_>, seats: &[&str]) -> Value {
     ordered
 }
 
-fn reopen(server: &Server, show: &str) -> Output {
+pub(crate) fn reopen(server: &Server, show: &str) -> Output {
     let mut command = gateway();
     command
         .args(["reopen", show, "--target", &server.url])
@@ -53,7 +53,7 @@ fn reopen(server: &Server, show: &str) -> Output {
     command.output().expect("the command starts")
 }
 
-fn said(output: &Output) -> String {
+pub(crate) fn said(output: &Output) -> String {
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
     text(&output.stdout) + &text(&output.stderr)
 }
@@ -191,7 +191,7 @@ async fn fans_read_in_the_lobby_that_the_sale_is_closed_for_a_check_and_then_tha
 }
 
 /// Buys a seat by card, and returns the order.
-async fn buy_by_card(
+pub(crate) async fn buy_by_card(
     stripe: &FakeStripeServer,
     server: &Server,
     visitor: &Visitor<'_>,
@@ -206,7 +206,7 @@ async fn buy_by_card(
 }
 
 /// Puts an older copy of the ledger back, over which `meanwhile` has sold.
-async fn put_back(server: &Server, meanwhile: impl AsyncFnOnce()) {
+pub(crate) async fn put_back(server: &Server, meanwhile: impl AsyncFnOnce()) {
     stop(server).await;
     let ledger = server.data().join("ledger.db");
     let copy = std::fs::read(&ledger).expect("a copy");

@@ -11,6 +11,7 @@ use crate::ledger::{DuePaymentEffect, StoredProviderEvent};
 pub(super) const CASES: &[Case] = cases![
     an_event_is_stored_once_and_settled_once,
     due_events_are_returned_oldest_first,
+    the_oldest_event_keeps_the_others_waiting_until_it_is_settled,
     an_event_with_another_amount_changes_nothing,
     an_event_of_an_unknown_payment_or_provider_changes_nothing,
     an_unreadable_event_is_settled_as_unreadable,
@@ -72,6 +73,31 @@ async fn due_events_are_returned_oldest_first(ledger: Books) {
     let first = (waiting[0].provider.as_str(), waiting[0].body.as_slice());
     assert_eq!(first, (PROVIDER, [7].as_slice()));
     assert_eq!(ledger.backlog().await.expect("readable"), (3, 0));
+}
+
+async fn the_oldest_event_keeps_the_others_waiting_until_it_is_settled(ledger: Books) {
+    for (event, at) in [("b", 2), ("a", 1)] {
+        let kept = ledger.keep_event(PROVIDER, event.to_owned(), None, vec![7], at);
+        assert!(kept.await.expect("stored"));
+    }
+    let oldest = async |now_ms| {
+        let lent = ledger.oldest_event(now_ms).await.expect("readable");
+        let names = lent.into_iter().map(|kept| kept.event);
+        names.collect::<Vec<_>>()
+    };
+    let (one, other) = tokio::join!(oldest(NOW_MS), oldest(NOW_MS));
+    assert_eq!([one, other].concat(), ["a"], "it is lent once");
+    assert!(oldest(NOW_MS + 1).await.is_empty());
+    let name = |event: &str| (PROVIDER.to_owned(), event.to_owned());
+    let (provider, event) = name("a");
+    let put_off = ledger.put_off_event(provider, event, NOW_MS + 500, NOW_MS);
+    put_off.await.expect("written");
+    assert!(oldest(NOW_MS + 499).await.is_empty());
+    assert_eq!(oldest(NOW_MS + 500).await, ["a"]);
+    let (provider, event) = name("a");
+    let settled = ledger.settle(provider, event, ParsedProviderEvent::Ignored, NOW_MS + 501);
+    assert_eq!(settled.await.expect("written"), "ignored");
+    assert_eq!(oldest(NOW_MS + 501).await, ["b"]);
 }
 
 async fn an_event_with_another_amount_changes_nothing(ledger: Books) {

@@ -145,6 +145,14 @@ impl Ledger {
             .await
     }
 
+    /// Lends the oldest event that is not settled, if it is due and not lent to another caller. As
+    /// long as nobody asks for [`Self::due_events`], events are settled one after the other.
+    pub async fn oldest_event(&self, now_ms: i64) -> Result<Vec<StoredProviderEvent>> {
+        self.installation
+            .write((), move |tx, ()| Box::pin(lend_oldest_event(tx, now_ms)))
+            .await
+    }
+
     /// Puts off settling an event to `due_at_ms`, and counts one more attempt.
     pub async fn put_off_event(
         &self,
@@ -471,18 +479,37 @@ async fn lend_events(
     LentWork::ProviderEvents.call_in(tx, now_ms).await?;
     let until_ms = now_ms.saturating_add(EVENT_LENT_MS);
     let rows = tx.query(sql, &[&now_ms, &batch_max, &until_ms]).await?;
-    let read = |row: &SqlRow| {
-        let event = StoredProviderEvent {
-            provider: text(row, 0)?.to_owned(),
-            event: text(row, 1)?.to_owned(),
-            body: row.get(2)?,
-            attempts: small(row, 3)?,
-        };
-        Ok((row.get::<i64>(4)?, row.get::<i64>(5)?, event))
-    };
+    let read = |row: &SqlRow| Ok((row.get::<i64>(4)?, row.get::<i64>(5)?, stored_event(row)?));
     let mut events: Vec<_> = rows.iter().map(read).collect::<Result<_>>()?;
     events.sort_by_key(|(received_at_ms, position, _)| (*received_at_ms, *position));
     Ok(events.into_iter().map(|(.., event)| event).collect())
+}
+
+async fn lend_oldest_event(tx: &SqlTransaction, now_ms: i64) -> Result<Vec<StoredProviderEvent>> {
+    let position = match tx.dialect() {
+        SqlDialect::Postgres => "position",
+        SqlDialect::Sqlite => "rowid",
+    };
+    let sql = format!(
+        "UPDATE provider_events SET due_at = $2, due_set_at = $1 WHERE {position} = \
+             (SELECT {position} FROM provider_events WHERE settled_at IS NULL \
+              ORDER BY received_at, {position} LIMIT 1) AND settled_at IS NULL AND due_at <= $1 \
+         RETURNING provider, event, body, attempts"
+    );
+    LentWork::ProviderEvents.call_in(tx, now_ms).await?;
+    let until_ms = now_ms.saturating_add(EVENT_LENT_MS);
+    let rows = tx.query(&sql, &[&now_ms, &until_ms]).await?;
+    rows.iter().map(stored_event).collect()
+}
+
+/// Reads an event from the first four columns of a row.
+fn stored_event(row: &SqlRow) -> Result<StoredProviderEvent> {
+    Ok(StoredProviderEvent {
+        provider: text(row, 0)?.to_owned(),
+        event: text(row, 1)?.to_owned(),
+        body: row.get(2)?,
+        attempts: small(row, 3)?,
+    })
 }
 
 /// Lends effects that are due and are not lent to another worker.

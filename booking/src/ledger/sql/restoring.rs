@@ -12,7 +12,6 @@ use fairgate_model::orders::transition::OrderEvent;
 use fairgate_model::orders::{Order, OrderItem, OrderState};
 use fairgate_model::payments::{Payment, PaymentState};
 
-use super::Ledger;
 use super::claims::{insert_order_with_claims, lock_for_claim};
 use super::exchanges::insert_exchange;
 use super::order_changes::apply_to_order;
@@ -21,6 +20,7 @@ use super::rows::{
     Result, check_item_prices, find_order, from_json, lock_order, parsed, run_of, text,
 };
 use super::set_backs::IS_CLOSED;
+use super::{Ledger, finding_rows};
 use crate::ledger::{RestoreOutcome, RestoredOrder, SeatClaimRefused};
 
 impl Ledger {
@@ -149,6 +149,9 @@ async fn restore(
     let reference = &restored.payment.reference;
     tx.execute(sql, &[&order.payment.as_str(), reference])
         .await?;
+    if let Some(reference) = reference {
+        finding_rows::close(tx, reference, "restored", "", now_ms).await?;
+    }
     if let Some(old) = old {
         let exchange = exchange_of(restored, order, &old);
         insert_exchange(tx, &old.id, &exchange, now_ms).await?;

@@ -4,14 +4,15 @@
 use fairgate_databases::{
     CountedOutside, CounterFile, LedgerCounter, LedgerError, LedgerSetBack, SqlRow, SqlTransaction,
 };
-use fairgate_model::ids::OrderId;
+use fairgate_model::ids::{OrderId, ShowId};
 use fairgate_model::orders::order_copy::RESTORED;
+use fairgate_model::orders::refund::RefundReason;
 use fairgate_model::payments::kind::ProviderKind;
 use fairgate_model::shows::closure::SaleClosure;
 
 use super::Ledger;
 use super::catalogue::raise_version;
-use super::rows::{Result, count};
+use super::rows::{Result, count, parsed, text};
 
 /// Whether show `$1` is closed. A glob of the table matches as in the rooms' lists of shows.
 pub(super) const IS_CLOSED: &str = r"EXISTS (SELECT 1 FROM ledger_set_backs b WHERE NOT EXISTS
@@ -107,6 +108,27 @@ impl Ledger {
                          replace(replace($3, '_', '\_'), '*', '%') ESCAPE '\'";
                     let row = tx.query_one(sql, &[&RESTORED, &since_ms, pattern]).await?;
                     count(&row, 0)
+                })
+            })
+            .await
+    }
+
+    /// Returns those of the shows that orders were refunded for because they were cancelled, and
+    /// that are not cancelled. The provider knew of the refunds, and the ledger has lost the rest.
+    pub async fn shows_cancelled_before(&self, shows: Vec<ShowId>) -> Result<Vec<ShowId>> {
+        self.installation
+            .read_snapshot(shows, |tx, shows| {
+                Box::pin(async move {
+                    let sql = "SELECT DISTINCT o.show FROM refunds r \
+                         JOIN orders o ON o.order_id = r.order_id WHERE r.reason = $1 \
+                         AND NOT EXISTS (SELECT 1 FROM show_fates f WHERE f.show = o.show \
+                             AND f.fate = 'cancelled') ORDER BY o.show";
+                    let reason = RefundReason::ShowCancelled.as_str();
+                    let found = tx.query(sql, &[&reason]).await?;
+                    let named = found.iter().map(|row| parsed(text(row, 0)?));
+                    let mut named: Vec<ShowId> = named.collect::<Result<_>>()?;
+                    named.retain(|show| shows.contains(show));
+                    Ok(named)
                 })
             })
             .await

@@ -33,7 +33,7 @@ impl From<PlaceRefusal> for Problem {
             }
             PlaceRefusal::Left => Self::new(
                 ProblemCode::PlaceLeft,
-                "You left the line with this place, so it cannot be used again. Nothing else was changed. You may join again; you will get a new number.",
+                "You left the line with this place, or it was lost when the records of this sale went back to an older state. It cannot be used again. Nothing else was changed. You may join again; you will get a new number.",
             ),
             PlaceRefusal::Revoked { note } => revoked(
                 "The promoter of this on-sale has ended your place, so it gives no pass any more, and joining again with it is not possible.",

@@ -72,11 +72,6 @@ pub enum CounterFileError {
     /// It was written for another ledger while this one was counted.
     #[error("it is the counter of another ledger")]
     OtherLedger,
-    /// Another process has it open.
-    #[error(
-        "another process writes it; each process needs a file of its own, also one that tries a backup"
-    )]
-    InUse,
     /// It is another file, or a damaged one.
     #[error("it is not a counter that Fairgate wrote")]
     Unreadable,

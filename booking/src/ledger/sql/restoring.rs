@@ -28,7 +28,7 @@ impl Ledger {
     /// because the ledger went back. If the order exists, changes nothing. For the successor of an
     /// exchange, also writes the exchange, which the capture of its payment then completes. Orders
     /// that have its seats, and that nobody has paid, end: they had ended before this one was made.
-    /// The provider was asked for their payments before.
+    /// Events are settled in the order in which they happened, so their money would be known.
     ///
     /// # Errors
     /// [`SeatClaimRefused`] if other orders have its seats or its prices are not those of its

@@ -1,5 +1,5 @@
-//! Tests that the pages of a checkout and of an order follow what happens elsewhere within 2 s, in
-//! words that are true.
+//! Tests that the pages of a checkout and of an order follow what happens elsewhere by themselves,
+//! in words that are true.
 
 use std::time::{Duration, Instant};
 
@@ -10,8 +10,11 @@ use crate::harness::{
     Browser, Promoter, Server, TestAnswer, TestShop, Visitor, in_seconds, show, text, until,
 };
 
-/// How long the page may still show the old state after the server knows the new one.
-const SHOWN_WITHIN: Duration = Duration::from_secs(2);
+/// How long the page may still show the old state after the server knows the new one. While an
+/// order moves, its page reads it again within 2 s, which a test of the page's own script checks.
+/// On a busy machine the answer and the drawing come on top. An order that does not move is read
+/// once a minute, so a page that takes it for one fails here.
+const SHOWN_WITHIN: Duration = Duration::from_secs(8);
 
 /// Gives the held seats back on the page of their show, and returns whether they are given back.
 const RELEASE: &str = "(() => {

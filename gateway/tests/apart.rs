@@ -21,7 +21,7 @@ use fairgate_servers::actors::{
 use gateway::app::GatewayApp;
 use gateway::config::GatewayConfig;
 use gateway::upstream::remote::RemoteBooking;
-use gateway::upstream::{BookingCore, BookingDependencies};
+use gateway::upstream::{BookingCore, BookingDependencies, PulseRequest};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -224,10 +224,13 @@ async fn a_visitor_buys_through_a_gateway_whose_booking_is_elsewhere() {
         (signal.hold, signal.state.as_str()),
         (text(&hold, "hold"), "ordered")
     );
-    let pulse = apart
-        .core
-        .pulse("everyday", &["night-1".to_owned()], 0)
-        .await;
+    let ask = PulseRequest {
+        room: "everyday".to_owned(),
+        shows: vec!["night-1".to_owned()],
+        finished_after: 0,
+        soon_s: 60,
+    };
+    let pulse = apart.core.pulse(ask).await;
     let pulse = pulse.expect("figures");
     assert_eq!((pulse.free, pulse.held, pulse.sold), (38, 0, 2));
     assert_eq!(pulse.finished.len(), 1);

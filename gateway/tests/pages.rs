@@ -194,6 +194,7 @@ const WORDED_BESIDE_CODES: &[&str] = &[
     "capacity",
     "capacity_sold",
     "cleared",
+    "going_in",
     "held_elsewhere",
     "hold_released",
     "invalid",

@@ -55,7 +55,7 @@ function update(change) {
   } else {
     announce(t(`lobby.state.${state}.title`), URGENT.includes(state) || URGENT.includes(before));
   }
-  if (["not_called", "not_open", "offline", "server"].includes(problemShown())) showProblem(null);
+  if (["going_in", "not_open", "offline", "server"].includes(problemShown())) showProblem(null);
 }
 
 const newsOf = ({ room, place }, state) => ({ message: room.message, isPaused: Boolean(room.paused), rank: place?.rank, noneLeft: isNoneLeft(room, state) });
@@ -219,6 +219,7 @@ async function sendSolved(secret, send, begin) {
 }
 
 let joiningAgain = 0;
+let claimingAgain = 0;
 /** The secret that this page joins with. A browser that stores nothing has one place at most. */
 const pageSecret = randomHex(32);
 async function join(event) {
@@ -275,6 +276,7 @@ async function claimPass(event) {
  * has the pass now. If not, shows why. `again` repeats what the visitor did.
  */
 async function claim(button, again) {
+  clearTimeout(claimingAgain);
   busy(button, t("lobby.turn_working"));
   const send = (challenge) => call("POST", `${base}/pass`, challenge ? { body: { challenge } } : {});
   const answer = await sendSolved(undefined, send, solving(button));
@@ -288,7 +290,12 @@ async function claim(button, again) {
   }
   const { problem } = answer;
   const wait = problem.wait?.known ? t("lobby.wait_between", { p50: span(problem.wait.p50_s), p90: span(problem.wait.p90_s) }) : t("lobby.wait_unknown");
-  showProblem(problem, { wait, note: problem.note }, mayPass(problem) ? [{ label: t("common.try_again"), run: again }] : []);
+  // Those who were called go in one after another. The page asks again when the server says.
+  if (problem.code === "not_called") {
+    claimingAgain = setTimeout(again, 1000 * (problem.retry_after_s ?? 2));
+    return showProblem({ code: "going_in", status: 409 }, { wait });
+  }
+  showProblem(problem, { note: problem.note }, mayPass(problem) ? [{ label: t("common.try_again"), run: again }] : []);
   if (problem.code === "room_closed") update({ room: { ...now.room, phase: "closed" } });
 }
 

@@ -115,11 +115,7 @@ pub(crate) async fn pulse(
     State(routes): State<InternalRoutes>,
     JsonBody(ask): JsonBody<PulseRequest>,
 ) -> Result<Json<BookingPulse>, Problem> {
-    let pulse = routes
-        .desk
-        .pulse(&ask.room, &ask.shows, ask.finished_after)
-        .await?;
-    Ok(Json(pulse))
+    Ok(Json(routes.desk.pulse(&ask).await?))
 }
 
 pub(crate) async fn waiting(

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::catalogue::Catalogue;
 use crate::catalogue::onsale::{HeldSeats, OnsaleStepDone};
 use crate::cinema::CinemaCatalogue;
-use crate::internal::wire::{OnsaleReply, RoomEndNotice, StoppedPassNotice};
+use crate::internal::wire::{OnsaleReply, PulseRequest, RoomEndNotice, StoppedPassNotice};
 use crate::inventory::seats::{PriceTier, SeatInventory, ShowSeatFigures, ShowSeatsLeft};
 use crate::ledger::{Ledger, LedgerError, RoomEnd};
 use crate::stopped_passes::StoppedPasses;
@@ -99,6 +99,10 @@ pub struct BookingPulse {
     pub baskets: u64,
     /// Holds that run out within five minutes.
     pub baskets_5m: u64,
+    /// Holds without an order that were begun more than two minutes ago. Most of their visitors are
+    /// gone.
+    #[serde(default)]
+    pub left_behind: u64,
     /// Seats that can no longer be bought and do not count as sold: seats of shows that are
     /// cancelled or whose sale has ended, and of trains that have left.
     #[serde(default)]
@@ -130,6 +134,7 @@ impl BookingPulse {
             lapsing_soon: figures.lapsing_soon,
             baskets: baskets.all,
             baskets_5m: baskets.lapsing,
+            left_behind: figures.left_behind,
             gone: figures.gone,
             closed: false,
             prices: Vec::new(),
@@ -382,27 +387,22 @@ impl GatewayDesk {
             .await
     }
 
-    /// Returns the counts of the shows in `shows` and of all trains that `room` covers, and the
-    /// visitors whose orders for `shows` were ticketed after the cursor `finished_after`. Unknown
-    /// ids in `shows` are ignored.
+    /// Returns the counts of the shows and of all trains that the room covers, and the visitors
+    /// whose orders for the shows were ticketed after the cursor. Unknown ids of shows are ignored.
     ///
     /// # Errors
     /// Returns an error if the ledger cannot be read.
-    pub async fn pulse(
-        &self,
-        room: &str,
-        shows: &[String],
-        finished_after: u64,
-    ) -> Result<BookingPulse, LedgerError> {
-        let found: Vec<_> = shows
+    pub async fn pulse(&self, ask: &PulseRequest) -> Result<BookingPulse, LedgerError> {
+        let found: Vec<_> = ask
+            .shows
             .iter()
             .filter_map(|show| self.catalogue.find_show(show))
             .collect();
         let now_ms = self.clock.now_ms();
-        // `shows` has only the departures with a row in the ledger, but all departures on sale must
-        // be counted. The departures in `shows` are therefore left out, and all departures that the
+        // The request names only the departures with a row in the ledger, but all departures on sale
+        // must be counted. The departures in the request are therefore left out, and all departures that the
         // room covers are counted instead.
-        let trains = self.catalogue.trains_of(room, now_ms).await?;
+        let trains = self.catalogue.trains_of(&ask.room, now_ms).await?;
         let mut counted = found.clone();
         counted.retain(|show| show.run.is_none());
         // The built-in room lists no departures, but people inside it buy them.
@@ -413,7 +413,10 @@ impl GatewayDesk {
             .chain(of_trains)
             .collect();
         counted.extend(trains.touched);
-        let mut figures = self.seats.show_figures(&counted, now_ms).await?;
+        let mut figures = self
+            .seats
+            .show_figures(&counted, ask.soon_s, now_ms)
+            .await?;
         figures.counts.free += trains.free;
         figures.gone += trains.gone;
         let mut pulse = BookingPulse::from_figures(&figures);
@@ -421,7 +424,7 @@ impl GatewayDesk {
         (pulse.prices, pulse.shows) = (for_line.tiers, for_line.shows);
         pulse.closed = self.are_all_closed(&ids);
         let ids = ids.into_iter().collect();
-        pulse.finished = self.ledger.finished(finished_after, ids).await?;
+        pulse.finished = self.ledger.finished(ask.finished_after, ids).await?;
         Ok(pulse)
     }
 

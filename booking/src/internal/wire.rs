@@ -109,6 +109,14 @@ pub struct PulseRequest {
     pub shows: Vec<String>,
     /// The cursor of the last finished visitor that the caller knows.
     pub finished_after: u64,
+    /// Seats whose baskets run out within this many seconds count as lapsing soon.
+    #[serde(default = "first_soon_s")]
+    pub soon_s: u64,
+}
+
+/// How far a gateway of an earlier version looks ahead, in seconds.
+fn first_soon_s() -> u64 {
+    10
 }
 
 /// `GET /internal/v1/shows/{show}/changes`: the version to start from, and how long the answer may

@@ -9,6 +9,7 @@ use booking::app::{Booking, BookingSetup};
 use booking::choices::{ImportDecisions, ShowChoices};
 use booking::commands::import_timetable::{TimetableImportError, replace_timetable};
 use booking::config::PaymentSettings;
+use booking::internal::wire::PulseRequest;
 use booking::ledger::{Ledger, LedgerError, SwitchedTimetable};
 use booking::store::InventoryStore;
 use booking::store::memory::MemoryStore;
@@ -43,6 +44,17 @@ pub const NODES_BEGIN: &str = "2099-06-01T20:00:00+02:00";
 /// Returns the secret that the ledgers' keys are sealed with.
 pub fn secret() -> InstallationSecret {
     InstallationSecret::derive(TEST_SECRET)
+}
+
+/// Returns the question of a gateway for the figures of these shows, and for the visitors who
+/// finished after the cursor.
+pub fn pulse_of(room: &str, shows: &[&str], finished_after: u64) -> PulseRequest {
+    PulseRequest {
+        room: room.to_owned(),
+        shows: shows.iter().map(|show| (*show).to_owned()).collect(),
+        finished_after,
+        soon_s: 60,
+    }
 }
 
 /// Booking with its running workers.

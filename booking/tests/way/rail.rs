@@ -326,7 +326,7 @@ async fn the_figures_of_a_room_count_the_seats_of_its_trains_until_they_leave() 
         let pulse = app
             .booking
             .gateways()
-            .pulse(room, &[], 0)
+            .pulse(&pulse_of(room, &[], 0))
             .await
             .expect("readable");
         (pulse.free, pulse.held, pulse.sold, pulse.gone)

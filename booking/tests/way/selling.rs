@@ -181,7 +181,7 @@ async fn seats_of_an_ended_sale_or_a_cancelled_show_count_as_gone() {
         let pulse = app
             .booking
             .gateways()
-            .pulse(ROOM, &["night-1".to_owned()], 0)
+            .pulse(&pulse_of(ROOM, &["night-1"], 0))
             .await;
         let pulse = pulse.expect("readable");
         (pulse.free, pulse.held, pulse.sold, pulse.gone)

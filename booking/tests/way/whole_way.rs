@@ -81,7 +81,7 @@ async fn a_visitor_holds_pays_and_is_admitted_once() {
     let finished = app
         .booking
         .gateways()
-        .pulse(ROOM, &["night-1".to_owned()], 0)
+        .pulse(&pulse_of(ROOM, &["night-1"], 0))
         .await;
     assert_eq!(finished.expect("readable").finished.len(), 1);
 }

@@ -36,6 +36,18 @@ impl WaitEstimate {
         p90_s: Some(0.0),
     };
 
+    /// Returns the wait of a called visitor whom the pace lets in after `ms` milliseconds, if the
+    /// visitor asks at that time.
+    #[must_use]
+    pub fn until_entry(ms: u64) -> Self {
+        let seconds = ms as f64 / 1_000.0;
+        Self {
+            known: true,
+            p50_s: Some(tenths(seconds)),
+            p90_s: Some(tenths(seconds + TICK_P90_S)),
+        }
+    }
+
     /// Estimates the wait of a visitor. `people_before` is the number of people who will be called
     /// up to the visitor, including the visitor. `mean` is the line's expected rate, and `low` is a
     /// low rate, in people a second. In nine of ten cases the line is not slower than the low rate.

@@ -1,11 +1,15 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+pub mod choosing_time;
 pub mod counter;
 pub mod draw;
+pub mod entry_door;
+pub mod entry_gate;
 pub mod entry_history;
 pub mod estimate;
 pub mod faults;
+mod finished_history;
 pub mod flow;
 pub mod join_codes;
 pub mod lanes;

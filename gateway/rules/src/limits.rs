@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::entry_history::EntryHistory;
+use super::finished_history::FinishedHistory;
 use super::flow::{TickOutcome, VisitorRates};
 use super::odds::{PeopleAhead, SeatDemand, SeatSupply};
 use super::pace::ReleaseBound;
@@ -106,6 +107,7 @@ pub struct PaceMemory {
     left_inside: Option<u64>,
     went_at: Option<i64>,
     entries: Option<EntryHistory>,
+    finished: Option<FinishedHistory>,
 }
 
 impl PaceMemory {
@@ -138,6 +140,10 @@ impl PaceMemory {
             Some(entries) => entries.with_total(now, entered),
             None => EntryHistory::new(now, entered),
         });
+        self.finished = Some(match self.finished {
+            Some(finished) => finished.with_total(now, measured.done),
+            None => FinishedHistory::new(now, measured.done),
+        });
         self.peek_limits(settings, measured)
     }
 
@@ -163,6 +169,9 @@ impl PaceMemory {
             pass_s: u64::from(settings.pass_s),
             called: (measured.called + measured.entering) as f64,
             done: measured.done,
+            done_lately: self
+                .finished
+                .map_or(0, |finished| finished.lately(measured.now, measured.done)),
             ended: measured.ended,
             show_up: measured.show_up,
         };

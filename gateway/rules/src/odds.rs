@@ -2,7 +2,6 @@
 //! more people to call, and the odds that a seat is left for a visitor in the line. It uses only
 //! counts, means and variances, and no data about single visitors.
 
-use crate::entry_history::AGES_S;
 use crate::visit_habits::{EntryCounts, VisitHabits};
 
 /// The first guess of the seats that a party takes, before anything is measured.
@@ -36,6 +35,8 @@ pub struct SeatSupply {
     pub lapsing: u64,
     /// The number of baskets: holds without an order, and unpaid orders.
     pub baskets: u64,
+    /// The number of baskets that were begun more than two minutes ago and have no order.
+    pub left_behind: u64,
     /// The number of cells that were not sold and can no longer be bought.
     pub gone: u64,
 }
@@ -55,6 +56,8 @@ pub struct PeopleAhead {
     pub called: f64,
     /// The visitors whose order was ticketed.
     pub done: u64,
+    /// Those of them whose order was ticketed in the last three minutes.
+    pub done_lately: u64,
     /// The visitors whose pass ran out without an order.
     pub ended: u64,
     /// The share of called visitors who come, 0 to 1.
@@ -90,12 +93,13 @@ impl SeatDemand {
         if seats.free + seats.held + seats.sold + seats.gone == 0 {
             return None;
         }
-        let [free, held, sold, lapsing, baskets, done, ended] = [
+        let [free, held, sold, lapsing, baskets, left_behind, done, ended] = [
             seats.free,
             seats.held,
             seats.sold,
             seats.lapsing,
             seats.baskets,
+            seats.left_behind.min(seats.baskets),
             people.done,
             people.ended,
         ]
@@ -118,12 +122,10 @@ impl SeatDemand {
         } else {
             (as_f64(inside) - baskets).max(0.0) / as_f64(inside)
         };
-        // Some visitors gave up while others bought, and their baskets are still held. A part of
-        // the other baskets will be abandoned, too. This part is the share of visitors who do not
-        // buy.
-        let buying = buying_share(people);
-        let left_behind = (done * (1.0 - buying) / buying).min(baskets);
-        let abandoned = left_behind + (baskets - left_behind) * (1.0 - buying);
+        // Hardly anybody buys a basket that is older than two minutes. Of the other baskets, a part
+        // will be left behind, too.
+        let abandoned =
+            left_behind + (baskets - left_behind) * (1.0 - keeping_share(seats, people));
         Some(Self {
             supply: free + lapsing,
             returning: held * (1.0 - BASKETS_KEPT),
@@ -178,14 +180,12 @@ impl SeatDemand {
     }
 }
 
-/// Estimates the share of visitors inside who buy. It uses the visitors who entered longer ago than
-/// the last of [`AGES_S`], because hardly anybody pays later than that. The first guess counts as
-/// [`GUESS_WEIGHT`] of these visitors.
-fn buying_share(people: &PeopleAhead) -> f64 {
-    let oldest_group = AGES_S.len();
-    let entered = people.entered[oldest_group];
-    let bought = entered.saturating_sub(people.inside[oldest_group] + people.ended);
-    (CHANCE * GUESS_WEIGHT + as_f64(bought)) / (GUESS_WEIGHT + as_f64(entered))
+/// Estimates the share of visitors with a basket who buy it. It compares the orders of the last
+/// minutes with the baskets that were left behind in about the same time. The first guess counts as
+/// [`GUESS_WEIGHT`] visitors.
+fn keeping_share(seats: &SeatSupply, people: &PeopleAhead) -> f64 {
+    let bought = as_f64(people.done_lately);
+    (CHANCE * GUESS_WEIGHT + bought) / (GUESS_WEIGHT + bought + as_f64(seats.left_behind))
 }
 
 /// Approximates the distribution function of the normal distribution by the logistic function, with
@@ -208,6 +208,7 @@ mod tests {
         sold: 0,
         lapsing: 0,
         baskets: 0,
+        left_behind: 0,
         gone: 0,
     };
     const PEOPLE: PeopleAhead = PeopleAhead {
@@ -216,6 +217,7 @@ mod tests {
         pass_s: 600,
         called: 0.0,
         done: 0,
+        done_lately: 0,
         ended: 0,
         show_up: 1.0,
     };
@@ -313,30 +315,36 @@ mod tests {
         assert!((demand.party - 3.0).abs() < 0.1 && (demand.chance - 0.5).abs() < 0.1);
     }
 
-    #[test]
-    fn the_more_of_the_early_visitors_gave_up_the_fewer_baskets_will_be_bought() {
+    /// Returns the share of 200 baskets that will be bought.
+    fn kept(left_behind: u64, done: u64, done_lately: u64) -> f64 {
         let seats = SeatSupply {
             held: 400,
-            sold: 600,
+            sold: 2 * done,
             baskets: 200,
+            left_behind,
             ..SEATS
         };
-        // 500 visitors entered more than two minutes ago.
-        let kept = |inside: u64| {
-            let people = PeopleAhead {
-                entered: [100, 100, 200, 500],
-                inside: [100, 60, 60, inside],
-                done: 300,
-                ..PEOPLE
-            };
-            let demand = SeatDemand::from_counts(&seats, &people);
-            demand.expect("there are seats").kept
+        let people = PeopleAhead {
+            done,
+            done_lately,
+            ..PEOPLE
         };
-        // The first number of visitors inside follows from the first guess. The others are half of
-        // it and twice as many.
-        let [as_guessed, few, many] = [100, 50, 200].map(kept);
-        assert!((as_guessed - 0.5).abs() < 0.01, "{as_guessed}");
-        assert!(few > 0.7 && many < 0.1, "{few}, {many}");
+        let demand = SeatDemand::from_counts(&seats, &people);
+        demand.expect("there are seats").kept
+    }
+
+    #[test]
+    fn the_more_baskets_are_left_behind_the_fewer_will_be_bought() {
+        let [few, some, all] = [10, 100, 200].map(|left| kept(left, 300, 300));
+        assert!(few > 0.8, "{few}");
+        assert!((0.3..0.5).contains(&some), "{some}");
+        assert!(all < 0.01, "{all}");
+    }
+
+    #[test]
+    fn baskets_that_lapsed_long_ago_do_not_count_at_the_end_of_a_sale() {
+        let [soon, late] = [1_000, 100_000].map(|done| kept(20, done, 400));
+        assert!(soon > 0.75 && (soon - late).abs() < 1e-9, "{soon}, {late}");
     }
 
     #[test]

@@ -44,6 +44,9 @@ pub struct PaceInput {
     /// The debt for late comers who were admitted ahead of new releases, in millionths of a
     /// visitor.
     pub owed_u: u64,
+    /// The visitors who were called, ask to enter and have to wait. If they are more than one tick
+    /// lets in, they enter before anybody new is called.
+    pub asking: u64,
     /// Whether people may be called now: the room sells and is not paused, and in a room with a
     /// line booking's figures are known.
     pub selling: bool,
@@ -150,8 +153,12 @@ fn budget(input: &PaceInput, full_u: Option<u64>, trickle_credit_u: u64) -> Rele
         };
     };
     let with_remainder = |credit_u: u64| input.remainder_u.saturating_add(credit_u);
+    let asking_u = input.asking.saturating_mul(VISITOR_U);
+    let asking_u = asking_u.saturating_sub(full_u.max(VISITOR_U));
     let (full_u, owed_u) = (
-        with_remainder(full_u).saturating_sub(input.owed_u),
+        with_remainder(full_u)
+            .saturating_sub(input.owed_u)
+            .saturating_sub(asking_u),
         input.owed_u.saturating_sub(with_remainder(full_u)),
     );
     let trickle_credit_u = with_remainder(trickle_credit_u).min(full_u);
@@ -216,6 +223,7 @@ mod tests {
         callable: 100,
         wanted: u64::MAX,
         owed_u: 0,
+        asking: 0,
         selling: true,
         released: 0,
         end: 1000,
@@ -313,6 +321,9 @@ mod tests {
         };
         let owing = decide_release(&input, |_| RankPresence::Here);
         assert_eq!((owing.released, owing.owed_u), (0, 4 * VISITOR_U));
+        for (asking, released) in [(5, 5), (8, 2), (100, 0)] {
+            check(PaceInput { asking, ..BASE }, released, 0);
+        }
         let open = PaceInput {
             rate_u: None,
             callable: 90,
@@ -403,7 +414,7 @@ mod tests {
             elapsed_ms in 0_u64..5000, remainder_u in 0..VISITOR_U, rate_u in 1000_u64..100 * VISITOR_U, trickle_u in 0_u64..VISITOR_U, callable in 0_u64..200,
             wanted in 0_u64..200, owed_u in 0..20 * VISITOR_U, selling: bool, released in 0_u64..300, end in 0_u64..300, void in 1_u64..9, away in 1_u64..9,
         ) {
-            let input = PaceInput { elapsed_ms, remainder_u, rate_u: Some(rate_u), trickle_u, callable, wanted, owed_u, selling, released, end };
+            let input = PaceInput { elapsed_ms, remainder_u, rate_u: Some(rate_u), trickle_u, callable, wanted, owed_u, asking: 0, selling, released, end };
             let who = |rank: u64| if rank.is_multiple_of(void) { RankPresence::Nobody } else if rank.is_multiple_of(away) { RankPresence::Away } else { RankPresence::Here };
             let got = decide_release(&input, who);
             prop_assert!(got.released >= released && got.released <= end.max(released));

@@ -4,6 +4,8 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
+use super::entry_door::EntryDoor;
+use super::entry_gate::EntryGate;
 use super::pace::{BANKED_MS_MAX, VISITOR_U};
 
 /// A tick counts at most one second. If more time has passed, the next tick also counts the rest,
@@ -20,6 +22,9 @@ pub const PAST_KEPT: f64 = 0.95;
 /// the entry. So the entry is freed after this time, in milliseconds. The time is longer than any
 /// wait for the ledger's answer.
 pub const ENTRY_LAPSES_MS: i64 = 30_000;
+/// The time between two ticks, in milliseconds. A late comer without a share of the pace gets one
+/// with the next tick at the earliest.
+pub const TICK_MS: u64 = 1_000;
 /// If nobody was let in for this long, in milliseconds, and for the time of one visitor at the
 /// pace, people who are only expected no longer keep out a late comer who asks.
 const IDLE_MS: u64 = 5_000;
@@ -110,7 +115,8 @@ struct EntryReservation {
     lapses_at: i64,
 }
 
-/// The releases whose window is open, the visitors who are entering, and the debt for late comers.
+/// The releases whose window is open, the visitors who ask to enter or are entering, the gate, and
+/// the debt for late comers.
 #[derive(Debug, Default)]
 pub struct ReleaseCohorts {
     /// The releases, from the oldest to the newest.
@@ -125,17 +131,23 @@ pub struct ReleaseCohorts {
     ticked_at: i64,
     /// When a visitor was last let in, in milliseconds since the epoch.
     let_in_at: i64,
+    /// `None` before the first tick, and in a room without a line.
+    gate: Option<EntryGate>,
+    door: EntryDoor,
 }
 
-/// How the claim of a released rank counts against the pace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How the claim of a released rank counts against the pace. A claim within the window comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ClaimTiming {
     /// The claim is within the window and was expected, so its release has already used up the pace
     /// for it.
     InWindow,
-    /// The claim comes after the window, is for a second pass, or comes from a visitor who was away
-    /// when called. It needs a share of the pace.
+    /// The claim comes after the window, or from a visitor who was away when called. It needs a
+    /// share of the pace.
     Late,
+    /// The claim is for a second pass. It needs a share of the pace, too, and comes after those of
+    /// visitors who never had a pass.
+    Again,
 }
 
 /// The claim of a pass at a released rank.
@@ -155,6 +167,32 @@ pub struct ClaimToEnter {
     pub idle_ms: i64,
     /// The time of the claim, in milliseconds since the epoch.
     pub now: i64,
+}
+
+/// What a tick leaves for the claims until the next tick.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TickAccounts {
+    /// The time up to which the tick counted, in milliseconds since the epoch.
+    pub until: i64,
+    /// The debt for late comers after the tick, in millionths of a visitor.
+    pub owed_u: u64,
+    /// The share of the pace that late comers gained, in millionths of a visitor.
+    pub credit_u: u64,
+    /// The pace in force, in millionths of a visitor a second; `None` in a room without a line.
+    pub rate_u: Option<u64>,
+}
+
+/// Whether a visitor with a claim may enter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryDecision {
+    /// The visitor may enter now.
+    Enters,
+    /// The visitor has to wait.
+    Waits {
+        /// In how many milliseconds the pace lets the visitor in. `None` if something else keeps
+        /// the visitor out, so that the time is not known.
+        entry_in_ms: Option<u64>,
+    },
 }
 
 impl ReleaseCohorts {
@@ -215,13 +253,20 @@ impl ReleaseCohorts {
         self.recent.iter().map(to_call).collect()
     }
 
-    /// Ends a tick. Records the time up to which it counted, and the debt that is left. Adds
-    /// `credit_u` to the credit of late comers. The limit of the credit is the pace of one second,
-    /// or one visitor if the pace is lower.
-    pub fn end_tick(&mut self, until: i64, owed_u: u64, credit_u: u64, per_s_u: u64) {
-        let credit_max = per_s_u.max(VISITOR_U);
-        self.late_credit_u = self.late_credit_u.saturating_add(credit_u).min(credit_max);
-        (self.ticked_at, self.owed_u) = (until, owed_u);
+    /// Ends a tick at `now` (ms). Records the time up to which it counted, the debt that is left,
+    /// and the pace of the gate. Adds `credit_u` to the credit of late comers. The limit of the
+    /// credit is the pace of one second, or one visitor if the pace is lower.
+    pub fn end_tick(&mut self, end: &TickAccounts, now: i64) {
+        let credit_max = end.rate_u.unwrap_or(0).max(VISITOR_U);
+        self.late_credit_u = self
+            .late_credit_u
+            .saturating_add(end.credit_u)
+            .min(credit_max);
+        (self.ticked_at, self.owed_u) = (end.until, end.owed_u);
+        self.gate = end
+            .rate_u
+            .map(|rate_u| EntryGate::at_rate(self.gate, rate_u, now));
+        self.door.forget_silent(now);
     }
 
     /// Returns the debt for late comers who were admitted ahead of the line, in millionths of a
@@ -229,6 +274,12 @@ impl ReleaseCohorts {
     #[must_use]
     pub fn owed_u(&self) -> u64 {
         self.owed_u
+    }
+
+    /// Counts the visitors who were called a short time ago, ask to enter, and have to wait.
+    #[must_use]
+    pub fn asking(&self, now: i64) -> u64 {
+        self.door.before(ClaimTiming::Late, 0, now)
     }
 
     /// Returns how many visitors' claims are being written now.
@@ -261,52 +312,81 @@ impl ReleaseCohorts {
             .recent
             .get(at)
             .is_some_and(|cohort| cohort.contains_rank(rank) && !cohort.away.contains(&rank));
-        if first && reserved {
-            ClaimTiming::InWindow
-        } else {
-            ClaimTiming::Late
+        match (first, reserved) {
+            (true, true) => ClaimTiming::InWindow,
+            (true, false) => ClaimTiming::Late,
+            (false, _) => ClaimTiming::Again,
         }
     }
 
-    /// Decides whether the visitor with this claim may enter now. A late comer who may enter takes
-    /// a share of the pace.
-    pub fn admit(&mut self, claim: &ClaimToEnter) -> bool {
-        let entering = claim.inside + self.entering();
-        match self.timing(claim.rank, claim.first) {
-            // The pace calls more ranks than can be inside, because it expects only some of their
-            // visitors to come. So the limit is checked even for a visitor who was expected.
-            ClaimTiming::InWindow => entering < claim.max_inside,
-            // People who are called and never come must not keep out those who ask for as long as
-            // their window is open. So if nobody has entered for a while, a late comer may take an
-            // entry that is kept for them.
-            ClaimTiming::Late if self.has_been_idle(claim) && entering < claim.max_inside => {
-                if claim.line {
+    /// Decides whether the visitor with this claim may enter now. A visitor who enters takes a
+    /// share of the pace from the gate, and a late comer another one from the line.
+    pub fn admit(&mut self, claim: &ClaimToEnter) -> EntryDecision {
+        let timing = self.timing(claim.rank, claim.first);
+        let decision = self.decide_entry(claim, timing);
+        match decision {
+            EntryDecision::Enters => {
+                self.door.remove(claim.rank);
+                if let Some(gate) = self.gate.as_mut().filter(|_| claim.line) {
+                    gate.take(claim.now);
+                }
+                if claim.line && timing != ClaimTiming::InWindow {
                     self.charge_late();
                 }
-                true
             }
-            // A room without a line has no pace, so only `max_inside` limits late claims there.
-            ClaimTiming::Late => {
-                entering + self.expected() < claim.max_inside && (!claim.line || self.take_late())
+            EntryDecision::Waits { entry_in_ms } if claim.line => {
+                self.door
+                    .note_waiting(timing, claim.rank, entry_in_ms, claim.now);
             }
+            EntryDecision::Waits { .. } => {}
         }
+        decision
     }
 
-    /// Returns whether nobody was let in for so long that this claim may take an entry that is kept
-    /// for others. A claim for a second pass may not, because its visitor waits behind those who
-    /// never had one.
-    fn has_been_idle(&self, claim: &ClaimToEnter) -> bool {
-        claim.first && claim.now - self.let_in_at >= claim.idle_ms
-    }
-
-    /// Takes one late comer's share of the pace, and adds it to the debt. Returns false if no share
-    /// is left.
-    pub fn take_late(&mut self) -> bool {
-        let has_credit = self.late_credit_u >= VISITOR_U;
-        if has_credit {
-            self.charge_late();
+    fn decide_entry(&self, claim: &ClaimToEnter, timing: ClaimTiming) -> EntryDecision {
+        let space = claim
+            .max_inside
+            .saturating_sub(claim.inside + self.entering());
+        // The pace calls more ranks than can be inside, because it expects only some of their
+        // visitors to come. So the limit is checked even for a visitor who was expected. People who
+        // are called and never come must not keep out those who ask for as long as their window is
+        // open. So if nobody has entered for a while, a late comer may take an entry that is kept
+        // for them.
+        let is_free = match timing {
+            ClaimTiming::InWindow => true,
+            ClaimTiming::Late => claim.now - self.let_in_at >= claim.idle_ms,
+            ClaimTiming::Again => false,
+        };
+        let space = if is_free {
+            space
+        } else {
+            space.saturating_sub(self.expected())
+        };
+        // A room without a line has no pace, so only `max_inside` limits claims there.
+        let before = if claim.line {
+            self.door.before(timing, claim.rank, claim.now)
+        } else {
+            0
+        };
+        if space <= before {
+            return EntryDecision::Waits { entry_in_ms: None };
         }
-        has_credit
+        if !claim.line {
+            return EntryDecision::Enters;
+        }
+        // Before the first tick it is not known how fast visitors may enter.
+        let Some(gate) = &self.gate else {
+            return EntryDecision::Waits { entry_in_ms: None };
+        };
+        let opens_in_ms = gate.opens_in_ms(before, claim.now);
+        let has_share = is_free || self.late_credit_u >= VISITOR_U;
+        let entry_in_ms = opens_in_ms.max(if has_share { 0 } else { TICK_MS });
+        if entry_in_ms == 0 {
+            return EntryDecision::Enters;
+        }
+        EntryDecision::Waits {
+            entry_in_ms: Some(entry_in_ms),
+        }
     }
 
     /// Charges the pace for one late comer, even if no share is left.

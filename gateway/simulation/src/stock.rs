@@ -11,9 +11,9 @@ use crate::sale::PlannedShow;
 use crate::train_seats::{FREE, HELD, SOLD, TrainSeats, mask};
 use crate::wishes::WishedSeats;
 
-/// If a basket runs out within this time, in milliseconds, its cells count as free for somebody who
-/// is called now. Booking counts in the same way.
-const SOON_MS: i64 = 10_000;
+/// A basket that has no order after this time, in milliseconds, counts as left behind. Booking
+/// counts in the same way.
+const LEFT_BEHIND_AFTER_MS: i64 = 120_000;
 
 /// The seats of all shows.
 pub struct SeatStock {
@@ -26,9 +26,18 @@ pub struct SeatStock {
     freed: bool,
     /// How many cells were sold and given back.
     given_back: u64,
-    /// How many cells are in baskets that are not ordered. The keys are the time at which the lock
-    /// ends and the index of the show.
-    lapses: BTreeMap<(i64, usize), u64>,
+    /// The baskets that are not ordered. The keys are the time at which the lock ends and the index
+    /// of the show.
+    lapses: BTreeMap<(i64, usize), LapsingBaskets>,
+    /// How long the lock of a basket lasts in each show, in milliseconds.
+    locked_ms: Vec<i64>,
+}
+
+/// The baskets of one show whose locks end at the same time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct LapsingBaskets {
+    cells: u64,
+    baskets: u64,
 }
 
 enum ShowSeats {
@@ -98,6 +107,10 @@ impl SeatStock {
             freed: false,
             given_back: 0,
             lapses: BTreeMap::new(),
+            locked_ms: shows
+                .iter()
+                .map(|show| i64::from(show.hold_s + show.grace_s) * 1_000)
+                .collect(),
         }
     }
 
@@ -130,7 +143,9 @@ impl SeatStock {
         self.free -= taken.cells();
         self.held += taken.cells();
         self.baskets += 1;
-        *self.lapses.entry((until_ms, taken.show)).or_default() += taken.cells();
+        let lapsing = self.lapses.entry((until_ms, taken.show)).or_default();
+        lapsing.cells += taken.cells();
+        lapsing.baskets += 1;
         Some(taken)
     }
 
@@ -235,17 +250,17 @@ impl SeatStock {
             return;
         };
         let lapse = (until_ms, taken.show);
-        if let Some(cells) = self.lapses.get_mut(&lapse) {
-            *cells -= taken.cells();
-            if *cells == 0 {
+        if let Some(lapsing) = self.lapses.get_mut(&lapse) {
+            lapsing.cells -= taken.cells();
+            lapsing.baskets -= 1;
+            if lapsing.baskets == 0 {
                 self.lapses.remove(&lapse);
             }
         }
     }
 
-    /// Returns the figures from which the pace is worked out. They count seats, not cells. In a
-    /// hall, each cell is a seat.
-    pub fn supply(&self, now_ms: i64) -> SeatSupply {
+    /// Returns how many seats are free, held and sold.
+    fn seats(&self) -> [u64; 3] {
         let mut seats = [0; 3];
         for show in &self.shows {
             let counts = match show {
@@ -256,10 +271,30 @@ impl SeatStock {
                 (0..seats.len()).for_each(|state| seats[state] += counts[state]);
             }
         }
+        seats
+    }
+
+    /// Returns whether a seat is free.
+    pub fn has_free_seats(&self) -> bool {
+        self.seats()[FREE] > 0
+    }
+
+    /// Returns the figures from which the pace is worked out. They count seats, not cells. In a
+    /// hall, each cell is a seat. Seats whose baskets run out within `soon_s` seconds count as
+    /// lapsing.
+    pub fn supply(&self, now_ms: i64, soon_s: u64) -> SeatSupply {
+        let seats = self.seats();
         let mut lapsing = vec![0; self.shows.len()];
-        for ((_, show), cells) in self.lapses.range(..=(now_ms + SOON_MS, usize::MAX)) {
-            lapsing[*show] += cells;
+        let soon_ms = now_ms.saturating_add_unsigned(soon_s * 1_000);
+        for ((_, show), baskets) in self.lapses.range(..=(soon_ms, usize::MAX)) {
+            lapsing[*show] += baskets.cells;
         }
+        let old_ms = |locked_ms: i64| now_ms + locked_ms - LEFT_BEHIND_AFTER_MS;
+        let longest_ms = self.locked_ms.iter().max().copied().unwrap_or(0);
+        let maybe_old = self.lapses.range(..=(old_ms(longest_ms), usize::MAX));
+        let old =
+            maybe_old.filter(|((until_ms, show), _)| *until_ms <= old_ms(self.locked_ms[*show]));
+        let left_behind = old.map(|(_, baskets)| baskets.baskets).sum();
         // A seat of a train has several cells, so the cells may be more than the held seats. As in
         // booking, the count is at most the number of held seats.
         let lapsing = lapsing
@@ -275,6 +310,7 @@ impl SeatStock {
             sold: seats[SOLD],
             lapsing: lapsing.sum(),
             baskets: self.baskets,
+            left_behind,
             gone: 0,
         }
     }
@@ -339,21 +375,21 @@ mod tests {
         let one = stock.hold(&wish(3, 0..1), 50_000).expect("five are free");
         assert_eq!(stock.hold(&wish(3, 0..1), 1), None, "only two are left");
         let two = stock.hold(&wish(2, 0..1), 100).expect("two are free");
-        let supply = stock.supply(0);
+        let supply = stock.supply(0, 10);
         assert_eq!((supply.free, supply.held, supply.baskets), (0, 5, 2));
         assert_eq!(supply.lapsing, 2, "the second basket ends soon");
         let mut one = one;
         stock.order(&mut one);
-        assert_eq!(stock.supply(60_000).lapsing, 2, "an order is no basket");
+        assert_eq!(stock.supply(60_000, 10).lapsing, 2, "an order is no basket");
         stock.sell(&one);
         assert!(!stock.is_sold_out());
         stock.put_back(&two);
         let two = stock.hold(&wish(2, 0..1), 100).expect("two are free again");
         stock.sell(&two);
         assert!(stock.is_sold_out());
-        assert_eq!(stock.supply(0).sold, 5);
+        assert_eq!(stock.supply(0, 10).sold, 5);
         stock.give_back(&one);
-        assert_eq!(stock.supply(0).free, 3);
+        assert_eq!(stock.supply(0, 10).free, 3);
     }
 
     #[test]
@@ -363,12 +399,12 @@ mod tests {
         assert_eq!(train.hold(&wish(1, 1..3), 1), None);
         let back = train.hold(&wish(1, 2..3), 1).expect("the last leg is free");
         assert_eq!(train.cells(), [0, 3, 0]);
-        let supply = train.supply(0);
+        let supply = train.supply(0, 10);
         assert_eq!((supply.free, supply.held, supply.lapsing), (0, 1, 1));
         train.sell(&front);
         train.put_back(&back);
         assert_eq!(train.cells(), [1, 0, 2]);
-        let supply = train.supply(0);
+        let supply = train.supply(0, 10);
         assert_eq!(
             (supply.free, supply.sold),
             (1, 0),
@@ -386,10 +422,10 @@ mod tests {
     fn a_train_of_sixty_four_legs_is_taken_whole() {
         let mut train = SeatStock::new(&[show(2, 64)]);
         let taken = train.hold(&wish(2, 0..64), 1).expect("both are free");
-        assert_eq!(train.supply(0).held, 2);
+        assert_eq!(train.supply(0, 10).held, 2);
         train.sell(&taken);
-        assert_eq!((train.supply(0).sold, train.is_sold_out()), (2, true));
+        assert_eq!((train.supply(0, 10).sold, train.is_sold_out()), (2, true));
         train.give_back(&taken);
-        assert_eq!(train.supply(0).free, 2);
+        assert_eq!(train.supply(0, 10).free, 2);
     }
 }

@@ -1,5 +1,6 @@
 //! Simulates one visitor from the pass to the tickets, step by step.
 
+use fairgate_rules::choosing_time::ChoosingTime;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng, RngExt};
 
@@ -65,12 +66,16 @@ pub struct VisitWorld<'a> {
     pub seats_from_waitlist: u64,
     /// Visitors who have tickets and will give them back.
     pub refunds_ahead: u64,
+    /// How long visitors take from their call to their seats.
+    pub choosing_time: ChoosingTime,
 }
 
 /// What a visitor does from the call on.
 pub struct SimulatedVisit {
     /// The visitor's rank.
     pub rank: u64,
+    /// When the visitor was called, in milliseconds after the start.
+    called_ms: i64,
     /// Whether the visitor is inside: it has a pass and no tickets yet.
     pub inside: bool,
     /// When the visitor got its newest pass, in milliseconds after the start; 0 before the first.
@@ -107,16 +112,18 @@ fn ms(seconds: f64) -> i64 {
 }
 
 impl SimulatedVisit {
-    /// Makes the visit of somebody who was called. `index` is the visit's index in the run.
+    /// Makes the visit of somebody at a rank who was called at this time (ms). `index` is the
+    /// visit's index in the run.
     pub fn new(
         index: u32,
-        rank: u64,
+        (rank, called_ms): (u64, i64),
         visitor: RankedVisitor,
         wishes: Vec<WishedSeats>,
         seat_left: bool,
     ) -> Self {
         Self {
             rank,
+            called_ms,
             inside: false,
             entered_ms: 0,
             seat_left,
@@ -310,6 +317,9 @@ impl SimulatedVisit {
             return self.schedule_step(world, retry_ms, VisitStep::Hold);
         };
         self.seat_left = true;
+        if self.lock == 0 {
+            world.choosing_time.note(now_ms - self.called_ms);
+        }
         self.lock_until(taken, lock_ms, world);
         let changes = VisitorBehaviour::roll(behaviour.change, &mut self.rng);
         if changes && self.rng.random_bool(0.5) {

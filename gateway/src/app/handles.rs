@@ -11,6 +11,7 @@ use crate::follow::RoomFollower;
 use crate::guard::{AttemptGuards, JoinGuard, NetworkHasher, SearchQuotas, WaitGuard, WishGuard};
 use crate::line::WaitingLine;
 use crate::line::come_back::LineComeBackTimes;
+use crate::line::hold_times::LineHoldTimes;
 use crate::load::ProcessLoad;
 use crate::ops::GatewayOpsRoutes;
 use crate::personal::PersonalEventHub;
@@ -130,6 +131,9 @@ pub(super) fn gateway_handles(
             web,
             load: load.clone(),
             come_back_times: Arc::new(LineComeBackTimes {
+                rooms: rooms.clone(),
+            }),
+            hold_times: Arc::new(LineHoldTimes {
                 rooms: rooms.clone(),
             }),
         },

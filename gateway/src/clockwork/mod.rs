@@ -22,6 +22,7 @@ use crate::line::release;
 use crate::push::hub::{RoomSocketHub, RoomSocketHubs};
 use crate::room::{Room, RoomRegistry};
 use crate::store::StoreFailure;
+use crate::upstream::PulseRequest;
 use forgetting::NetworkForgetter;
 use returning::ReturningPlaces;
 use stopping::RoomStopper;
@@ -219,9 +220,13 @@ async fn fetch_pulse(
             ),
         }
     }
-    let shows = &state.shows;
-    let after = room.last_tick().counts.finished;
-    let pulse = match rooms.core().pulse(room.id(), shows, after).await {
+    let ask = PulseRequest {
+        room: room.id().to_owned(),
+        shows: state.shows.clone(),
+        finished_after: room.last_tick().counts.finished,
+        soon_s: room.choosing_time().mean_s(),
+    };
+    let pulse = match rooms.core().pulse(ask).await {
         Ok(pulse) => pulse,
         Err(error) => {
             log_failed_try!(error, room = room.id(), "booking gave no figures");

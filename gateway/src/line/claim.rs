@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use fairgate_base::log_failed_try;
 use fairgate_pass::PassClaims;
+use fairgate_rules::entry_door::asks_again_ms;
 use fairgate_rules::estimate::WaitEstimate;
 use fairgate_rules::faults::micros_per_s;
 use fairgate_rules::phase::RoomPhase;
@@ -224,7 +225,9 @@ async fn write_claim(
         }
         (
             _,
-            AdmissionDecision::HasLivePass | AdmissionDecision::Wait | AdmissionDecision::Toll(_),
+            AdmissionDecision::HasLivePass
+            | AdmissionDecision::Wait { .. }
+            | AdmissionDecision::Toll(_),
         ) => {}
     }
     written
@@ -311,11 +314,15 @@ async fn ask_admission(
     };
     let admission = rooms.store().admit_claimant(room.id(), claimant).await;
     match admission? {
-        AdmissionDecision::Wait => {
+        AdmissionDecision::Wait { entry_in_ms } => {
             if rank < claimant.released || !line {
                 room.refused_calls().note_refused(now);
             }
-            Err(not_called(room, place, now))
+            let mut refusal = describe_wait(room, place, now);
+            if rank < claimant.released {
+                refusal.set_entry(entry_in_ms);
+            }
+            Err(PassClaimRefusal::NotCalled(Box::new(refusal)))
         }
         AdmissionDecision::Toll(refusal) => Err(PassClaimRefusal::Network(refusal_of_toll(
             room,
@@ -357,7 +364,22 @@ async fn call_newcomer(rooms: &RoomRegistry, room: &Room, rank: u64) -> Result<(
     ticked.await.unwrap_or_else(task_failed)
 }
 
+impl NotCalledYet {
+    /// Sets the time after which a called visitor can enter. Other visitors who were called ask,
+    /// too, or nobody may enter at the moment.
+    fn set_entry(&mut self, entry_in_ms: Option<u64>) {
+        if let Some(entry_in_ms) = entry_in_ms {
+            self.wait = WaitEstimate::until_entry(entry_in_ms);
+        }
+        self.refresh_s = asks_again_ms(entry_in_ms).div_ceil(1_000);
+    }
+}
+
 fn not_called(room: &Room, place: &Place, now: i64) -> PassClaimRefusal {
+    PassClaimRefusal::NotCalled(Box::new(describe_wait(room, place, now)))
+}
+
+fn describe_wait(room: &Room, place: &Place, now: i64) -> NotCalledYet {
     let view = describe(room, place, now);
     // A visitor who was called may still have to wait, because late visitors are admitted at the
     // room's pace. The view of a called place shows no wait, so the wait is estimated here.
@@ -368,11 +390,11 @@ fn not_called(room: &Room, place: &Place, now: i64) -> PassClaimRefusal {
         PlaceState::Called => WaitEstimate::UNKNOWN,
         _ => view.wait,
     };
-    PassClaimRefusal::NotCalled(Box::new(NotCalledYet {
+    NotCalledYet {
         paused: room.lets_nobody_in(),
         wait,
         rank: view.rank,
         ahead: view.ahead,
         refresh_s: view.refresh_s,
-    }))
+    }
 }

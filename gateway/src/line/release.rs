@@ -63,6 +63,7 @@ impl TickStart {
             callable: limits.callable,
             wanted: limits.wanted,
             owed_u: findings.figures.owed_u,
+            asking: findings.figures.asking,
             selling,
             released: self.called_below,
             end: findings.figures.counts.next,
@@ -127,7 +128,7 @@ pub async fn run_tick(
             decision,
             start,
             memory,
-            per_s_u: settings.per_s_u,
+            rate_u: limits.rate_u,
             idle,
         };
         is_accepted = commit_tick(rooms, room, &mut counter, &mut findings, made).await?;
@@ -191,7 +192,7 @@ struct DecidedTick {
     decision: ReleaseDecision,
     start: TickStart,
     memory: PaceMemory,
-    per_s_u: u64,
+    rate_u: Option<u64>,
     idle: bool,
 }
 
@@ -236,7 +237,7 @@ async fn commit_tick(
         until: start.until,
         owed_u: decision.owed_u,
         credit_u: decision.late_u,
-        per_s_u: made.per_s_u,
+        rate_u: made.rate_u,
         called,
         left: TickCarryover {
             row: counter.release_row().clone(),

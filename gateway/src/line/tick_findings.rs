@@ -60,6 +60,7 @@ impl TickFindings {
                 sold: pulse.sold,
                 lapsing: pulse.lapsing_soon,
                 baskets: pulse.baskets,
+                left_behind: pulse.left_behind,
                 gone: pulse.gone,
             },
             reading: vitals::combined_reading(&nodes),

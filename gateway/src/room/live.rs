@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_pass::Digest;
+use fairgate_rules::choosing_time::ChoosingTime;
 use fairgate_rules::counter::ReleaseCounter;
 use fairgate_rules::draw::{self, record::DrawRecord};
 use fairgate_rules::limits::PaceMemory;
@@ -50,6 +51,7 @@ struct RoomState {
     presence: VisitorPresence,
     stops: RoomStops,
     refused_calls: RefusedCalls,
+    choosing_time: Mutex<ChoosingTime>,
     wishes: WishBoard,
     release: tokio::sync::Mutex<ReleaseCounter>,
     nudge: Notify,
@@ -75,6 +77,7 @@ impl Room {
             presence: VisitorPresence::default(),
             stops: RoomStops::default(),
             refused_calls: RefusedCalls::default(),
+            choosing_time: Mutex::default(),
             wishes: WishBoard::default(),
             release: tokio::sync::Mutex::new(release.into()),
             nudge: Notify::new(),
@@ -237,6 +240,17 @@ impl Room {
     #[must_use]
     pub fn refused_calls(&self) -> &RefusedCalls {
         &self.inner.refused_calls
+    }
+
+    /// Returns how long visitors take from their call to their seats, as this node measured it.
+    #[must_use]
+    pub fn choosing_time(&self) -> ChoosingTime {
+        *self.inner.choosing_time.lock()
+    }
+
+    /// Notes that a visitor holds seats `took_ms` milliseconds after the call.
+    pub fn note_choosing_time(&self, took_ms: i64) {
+        self.inner.choosing_time.lock().note(took_ms);
     }
 
     /// Returns what the places wish for, as this node knows it.

@@ -66,8 +66,12 @@ pub enum AdmissionDecision {
     /// The visitor's networks stopped the claim. Nothing was reserved.
     Toll(TollRefusal),
     /// The claimant must wait: the rank is not released yet, `max_inside` visitors are inside, or
-    /// the pace has no credit for a latecomer.
-    Wait,
+    /// the pace lets nobody in at the moment.
+    Wait {
+        /// In how many milliseconds the pace lets the claimant in. `None` if the rank is not
+        /// released, or if it is not known when there is space.
+        entry_in_ms: Option<u64>,
+    },
 }
 
 /// A claim that the ledger has recorded.
@@ -129,6 +133,8 @@ pub struct TickFigures {
     pub expected: u64,
     /// Visitors whose claim is being written just now.
     pub entering: u64,
+    /// Visitors who were called a short time ago, ask to enter, and have to wait.
+    pub asking: u64,
     /// The share of called visitors who are expected to come, from 1/4 to 1.
     pub show_up: f64,
     /// The latecomers who were admitted ahead of the line, in millionths of visitors. New releases
@@ -171,9 +177,9 @@ pub struct TickEnd {
     pub owed_u: u64,
     /// The share of the pace that latecomers gained in this tick, in millionths of visitors.
     pub credit_u: u64,
-    /// The pace, in millionths of visitors a second. At most one second of the pace is saved for
-    /// latecomers, or one visitor if that is more.
-    pub per_s_u: u64,
+    /// The pace in force, in millionths of visitors a second; `None` in a room without a line. At
+    /// most one second of the pace is saved for latecomers, or one visitor if that is more.
+    pub rate_u: Option<u64>,
     /// The ranks that were called. The release counter in the ledger is above them already.
     pub called: Option<CalledRanks>,
     /// What the tick hands to the next tick, which may run on another node.

@@ -16,7 +16,8 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::{
     BookingCondition, BookingCore, BookingDependencies, BookingFailure, BookingPulse,
-    BookingSeatSnapshot, HoldSignal, OnsaleReply, RoomEndNotice, ShowSummary, StoppedPassNotice,
+    BookingSeatSnapshot, HoldSignal, OnsaleReply, PulseRequest, RoomEndNotice, ShowSummary,
+    StoppedPassNotice,
 };
 
 /// How many signals wait for a slow reader before the oldest are dropped.
@@ -125,17 +126,8 @@ impl BookingCore for EmbeddedBooking {
         Ok(self.booking.gateways().end_rooms(ends).await?)
     }
 
-    async fn pulse(
-        &self,
-        room: &str,
-        shows: &[String],
-        finished_after: u64,
-    ) -> Result<BookingPulse, BookingFailure> {
-        Ok(self
-            .booking
-            .gateways()
-            .pulse(room, shows, finished_after)
-            .await?)
+    async fn pulse(&self, ask: PulseRequest) -> Result<BookingPulse, BookingFailure> {
+        Ok(self.booking.gateways().pulse(&ask).await?)
     }
 
     async fn snapshot(&self, show: &str) -> Result<Option<BookingSeatSnapshot>, BookingFailure> {

@@ -19,7 +19,7 @@ pub use booking::config::PaymentSettings;
 pub use booking::http::route_kinds::{RouteKind, route_kind};
 pub use booking::internal::gateway_desk::{BookingCondition, BookingPulse, ShowSummary};
 pub use booking::internal::wire::{
-    InternalHoldSignal as HoldSignal, OnsaleReply, RoomEndNotice, StoppedPassNotice,
+    InternalHoldSignal as HoldSignal, OnsaleReply, PulseRequest, RoomEndNotice, StoppedPassNotice,
 };
 pub use booking::inventory::seats::{CategorySeatsLeft, PriceTier, ShowSeatsLeft};
 use bytes::Bytes;
@@ -155,12 +155,7 @@ pub trait BookingCore: Send + Sync + 'static {
     async fn end_rooms(&self, ends: Vec<RoomEndNotice>) -> Result<(), BookingFailure>;
     /// Reads the measurements of these shows and of the trains that the room covers, and the
     /// visitors who finished after the cursor `finished_after`.
-    async fn pulse(
-        &self,
-        room: &str,
-        shows: &[String],
-        finished_after: u64,
-    ) -> Result<BookingPulse, BookingFailure>;
+    async fn pulse(&self, ask: PulseRequest) -> Result<BookingPulse, BookingFailure>;
     /// Reads the state of all seats of one show; `None` if there is no such show.
     async fn snapshot(&self, show: &str) -> Result<Option<BookingSeatSnapshot>, BookingFailure>;
     /// Reads which cells changed after version `since`.

@@ -11,7 +11,7 @@ use fairgate_model::onsale::{OnsaleReport, OnsaleRequest, OnsaleStep};
 use fairgate_pass::Holder;
 use gateway::upstream::{
     BookingCondition, BookingCore, BookingFailure, BookingPulse, BookingSeatSnapshot, HoldSignal,
-    OnsaleReply, RoomEndNotice, ShowSummary, StoppedPassNotice,
+    OnsaleReply, PulseRequest, RoomEndNotice, ShowSummary, StoppedPassNotice,
 };
 use tokio::sync::broadcast;
 use utoipa_axum::router::OpenApiRouter;
@@ -156,16 +156,11 @@ impl BookingCore for Bare {
         Ok(())
     }
 
-    async fn pulse(
-        &self,
-        _room: &str,
-        _shows: &[String],
-        finished_after: u64,
-    ) -> Result<BookingPulse, BookingFailure> {
+    async fn pulse(&self, ask: PulseRequest) -> Result<BookingPulse, BookingFailure> {
         let mut pulse = self.state.lock().pulse.clone();
         pulse
             .finished
-            .retain(|(cursor, _)| *cursor > finished_after);
+            .retain(|(cursor, _)| *cursor > ask.finished_after);
         Ok(pulse)
     }
 

@@ -21,8 +21,8 @@ const RESTING_COUNTED_MAX: usize = 100;
 /// Held cells are reported to the line as lapsing if their holds run out within this many
 /// milliseconds.
 const LAPSING_MS: i64 = 5 * 60 * 1_000;
-/// About how many milliseconds a called visitor needs to claim a pass and choose seats.
-const LAPSING_SOON_MS: i64 = 10 * 1_000;
+/// A hold that has no order after this many milliseconds is probably left behind.
+const LEFT_BEHIND_AFTER_MS: i64 = 2 * 60 * 1_000;
 
 /// The seat figures of one or more shows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -34,6 +34,8 @@ pub struct ShowSeatFigures {
     /// Held cells whose holds run out so soon that they count as free for a visitor who is called
     /// now.
     pub lapsing_soon: u64,
+    /// Holds without an order that are probably left behind, because they were begun long ago.
+    pub left_behind: u64,
     /// Cells that can no longer be bought and do not count as sold: cells of shows that are
     /// cancelled, that have left, or whose sale has ended.
     pub gone: u64,
@@ -50,6 +52,7 @@ impl ShowSeatFigures {
         self.baskets.lapsing += more.baskets.lapsing;
         self.baskets.lapsing_cells += more.baskets.lapsing_cells;
         self.lapsing_soon += more.lapsing_soon;
+        self.left_behind += more.left_behind;
         self.gone += more.gone;
         self
     }
@@ -96,31 +99,44 @@ pub(super) struct CountedFigures {
     at: Option<Instant>,
 }
 
+/// The time of a count, and how far it looks ahead, in milliseconds.
+#[derive(Debug, Clone, Copy)]
+struct CountingTime {
+    now_ms: i64,
+    soon_ms: i64,
+}
+
 impl SeatInventory {
     /// Counts some shows together. Trains are counted by seat. Other shows are counted by cell,
-    /// because each of their seats has one cell.
+    /// because each of their seats has one cell. Seats whose holds run out within `soon_s` seconds
+    /// count as lapsing soon.
     ///
     /// # Errors
     /// Returns an error if the store or the ledger is needed and does not answer.
     pub async fn show_figures(
         &self,
         shows: &[Arc<Show>],
+        soon_s: u64,
         now_ms: i64,
     ) -> Result<ShowSeatFigures, LedgerError> {
+        let counting = CountingTime {
+            now_ms,
+            soon_ms: i64::try_from(soon_s.saturating_mul(1_000)).unwrap_or(i64::MAX),
+        };
         let to_count = self.choose_shows_to_count(shows, now_ms).await;
         // The shows are counted at the same time, so that a store that does not answer delays the
         // whole call no longer than one show would.
-        let counting = to_count
+        let each = to_count
             .iter()
-            .map(|show| self.count_without_opening(show, now_ms));
+            .map(|show| self.count_without_opening(show, counting));
         let (mut figures, mut unopened) = (Vec::new(), Vec::new());
-        for (show, counted) in to_count.iter().zip(join_all(counting).await) {
+        for (show, counted) in to_count.iter().zip(join_all(each).await) {
             match counted? {
                 Some(counted) => figures.push((show, counted)),
                 None => unopened.push(show),
             }
         }
-        let counted = self.count_unopened(unopened, now_ms).await?;
+        let counted = self.count_unopened(unopened, counting).await?;
         for (show, figures) in figures.into_iter().chain(counted) {
             let at = Some(Instant::now());
             self.shared
@@ -169,12 +185,12 @@ impl SeatInventory {
     async fn count_without_opening(
         &self,
         show: &Show,
-        now_ms: i64,
+        counting: CountingTime,
     ) -> Result<Option<ShowSeatFigures>, LedgerError> {
         if show.run.is_some() {
-            return self.count_train(show, now_ms).await.map(Some);
+            return self.count_train(show, counting).await.map(Some);
         }
-        if let Some(figures) = self.figures_in_store(show, now_ms).await {
+        if let Some(figures) = self.figures_in_store(show, counting).await {
             return Ok(Some(figures));
         }
         if self.store.cursor(&show.id).await == Err(InventoryRefusal::Unreachable) {
@@ -188,27 +204,32 @@ impl SeatInventory {
     async fn count_unopened<'s>(
         &self,
         shows: Vec<&'s Arc<Show>>,
-        now_ms: i64,
+        counting: CountingTime,
     ) -> Result<Vec<(&'s Arc<Show>, ShowSeatFigures)>, LedgerError> {
         if shows.is_empty() {
             return Ok(Vec::new());
         }
         let ids = shows.iter().map(|show| show.id.clone()).collect();
         let claimed = self.ledger.claimed_shows(ids).await?;
-        let counting = shows.into_iter().map(async |show| {
+        let each = shows.into_iter().map(async |show| {
             if !claimed.contains(&show.id) {
-                return Ok((show, ShowSeatFigures::unsold(show, now_ms)));
+                return Ok((show, ShowSeatFigures::unsold(show, counting.now_ms)));
             }
             self.ensure_open(show).await?;
-            let figures = self.figures_in_store(show, now_ms).await;
+            let figures = self.figures_in_store(show, counting).await;
             let figures = figures.ok_or_else(|| unavailable("the show is not open"))?;
             Ok((show, figures))
         });
-        join_all(counting).await.into_iter().collect()
+        join_all(each).await.into_iter().collect()
     }
 
     /// Counts a train without opening it, because a room may cover all departures of a country.
-    async fn count_train(&self, show: &Show, now_ms: i64) -> Result<ShowSeatFigures, LedgerError> {
+    async fn count_train(
+        &self,
+        show: &Show,
+        counting: CountingTime,
+    ) -> Result<ShowSeatFigures, LedgerError> {
+        let now_ms = counting.now_ms;
         let glanced = self.store.glance(&show.id).await;
         let Some(GlancedCells { cells: view, .. }) = glanced.filter(|glanced| glanced.are_of(show))
         else {
@@ -219,7 +240,7 @@ impl SeatInventory {
             return Ok(train::count_train_seats(show, &states, now_ms));
         };
         let figures = train::count_train_seats(show, &view.states, now_ms);
-        let Some(in_store) = self.figures_in_store(show, now_ms).await else {
+        let Some(in_store) = self.figures_in_store(show, counting).await else {
             return Ok(figures);
         };
         // The store counts cells, and a seat of a train has many cells. The number of lapsing cells
@@ -232,17 +253,27 @@ impl SeatInventory {
         Ok(ShowSeatFigures {
             baskets,
             lapsing_soon: in_store.lapsing_soon.min(held),
+            left_behind: in_store.left_behind,
             ..figures
         })
     }
 
-    async fn figures_in_store(&self, show: &Show, now_ms: i64) -> Option<ShowSeatFigures> {
-        let (_, soon) = self.store.counts(&show.id, now_ms, LAPSING_SOON_MS).await?;
-        let (counts, baskets) = self.store.counts(&show.id, now_ms, LAPSING_MS).await?;
+    async fn figures_in_store(
+        &self,
+        show: &Show,
+        counting: CountingTime,
+    ) -> Option<ShowSeatFigures> {
+        let within = |ms| self.store.counts(&show.id, counting.now_ms, ms);
+        let locked_s = show.document.hold_s + show.document.grace_s;
+        let old_ms = i64::from(locked_s) * 1_000 - LEFT_BEHIND_AFTER_MS;
+        let (_, soon) = within(counting.soon_ms).await?;
+        let (_, old) = within(old_ms).await?;
+        let (counts, baskets) = within(LAPSING_MS).await?;
         Some(ShowSeatFigures {
             counts,
             baskets,
             lapsing_soon: soon.lapsing_cells,
+            left_behind: old.lapsing,
             gone: 0,
         })
     }
@@ -332,7 +363,7 @@ mod tests {
 
         for _ in 0..ROUNDS {
             let figures = seats
-                .show_figures(&shows, clock.now_ms())
+                .show_figures(&shows, 60, clock.now_ms())
                 .await
                 .expect("counted");
             assert_eq!(figures.counts.free, SEATS * DEPARTURES as u64);
@@ -373,9 +404,10 @@ mod tests {
         seats.store.take(hold, 4).await.expect("free");
         assert_eq!(seats.store.in_use().await, std::slice::from_ref(&show.id));
         let figures = seats
-            .show_figures(&shows, clock.now_ms())
+            .show_figures(&shows, 120, clock.now_ms())
             .await
             .expect("counted");
+        assert_eq!(figures.lapsing_soon, 1);
         assert_eq!(figures.counts.held, 1, "a show in use is counted at once");
         assert_eq!(figures.baskets.all, 1);
     }

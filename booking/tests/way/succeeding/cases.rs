@@ -433,7 +433,8 @@ async fn a_train_that_the_new_timetable_surely_has_is_not_cancelled_by_an_import
 async fn whoever_bought_a_train_from_the_built_in_room_is_no_longer_inside() {
     let app = railway(&[train("t1", "RE 101", "09:00")]).await;
     let finished = async |after: u64| {
-        let pulse = app.booking.gateways().pulse(EVERYDAY, &[], after).await;
+        let ask = pulse_of(EVERYDAY, &[], after);
+        let pulse = app.booking.gateways().pulse(&ask).await;
         pulse.expect("figures").finished
     };
     assert_eq!(finished(0).await, []);

@@ -18,7 +18,7 @@ fn called_people_are_expected_until_they_claim_or_leave_or_their_window_ends() {
     );
     assert_eq!(
         (cohorts.timing(3, true), cohorts.timing(3, false)),
-        (ClaimTiming::InWindow, ClaimTiming::Late)
+        (ClaimTiming::InWindow, ClaimTiming::Again)
     );
     cohorts.close_windows(6500, 5000);
     assert_eq!(cohorts.expected(), 2, "the first window has ended");
@@ -76,19 +76,19 @@ fn an_entry_that_no_request_ends_lapses_by_itself() {
     );
 }
 
-#[test]
-fn late_comers_take_a_share_of_the_pace_and_add_to_the_debt() {
-    let mut cohorts = ReleaseCohorts::default();
-    cohorts.end_tick(0, 0, 2 * VISITOR_U, 2 * VISITOR_U);
-    assert_eq!(
-        (
-            cohorts.take_late(),
-            cohorts.take_late(),
-            cohorts.take_late()
-        ),
-        (true, true, false)
-    );
-    assert_eq!(cohorts.owed_u(), 2 * VISITOR_U);
+/// Ends a tick at `until` (ms) at a pace of two visitors a second, with this credit and debt.
+fn end_tick(cohorts: &mut ReleaseCohorts, until: i64, owed_u: u64, credit_u: u64) {
+    let accounts = TickAccounts {
+        until,
+        owed_u,
+        credit_u,
+        rate_u: Some(2 * VISITOR_U),
+    };
+    cohorts.end_tick(&accounts, until);
+}
+
+fn is_let_in(cohorts: &mut ReleaseCohorts, claim: &ClaimToEnter) -> bool {
+    cohorts.admit(claim) == EntryDecision::Enters
 }
 
 /// A first claim of a late comer, in a room for four whose pace is two visitors a second.
@@ -105,28 +105,48 @@ fn late_claim(now: i64) -> ClaimToEnter {
 }
 
 #[test]
+fn late_comers_take_a_share_of_the_pace_and_add_to_the_debt() {
+    let mut cohorts = ReleaseCohorts::default();
+    let late = |rank, now| ClaimToEnter {
+        rank,
+        max_inside: 100,
+        idle_ms: i64::MAX,
+        ..late_claim(now)
+    };
+    end_tick(&mut cohorts, 0, 0, 5 * VISITOR_U);
+    let let_in = [(0, 0), (1, 500), (2, 1_000)].map(|(rank, now)| {
+        let let_in = is_let_in(&mut cohorts, &late(rank, now));
+        cohorts.reserve_entry(rank, now);
+        let_in
+    });
+    assert_eq!(let_in, [true, true, false], "one second of the pace");
+    assert_eq!(cohorts.owed_u(), 2 * VISITOR_U);
+}
+
+#[test]
 fn people_who_never_come_keep_no_late_comer_out_for_longer_than_a_few_seconds() {
     let mut cohorts = ReleaseCohorts::default();
+    end_tick(&mut cohorts, 100_000, 0, 0);
     cohorts.note_release(10, 14, 4, HashSet::new(), 100_000);
     cohorts.reserve_entry(10, 100_000);
     cohorts.end_entry(10);
     assert_eq!(cohorts.expected(), 3);
     let inside = |claim| ClaimToEnter { inside: 1, ..claim };
-    assert!(!cohorts.admit(&inside(late_claim(105_499))));
+    assert!(!is_let_in(&mut cohorts, &inside(late_claim(105_499))));
     let full = ClaimToEnter {
         inside: 4,
         ..late_claim(105_500)
     };
-    assert!(!cohorts.admit(&full), "a full room stays closed");
+    assert!(!is_let_in(&mut cohorts, &full), "a full room stays closed");
     let second = ClaimToEnter {
         first: false,
         ..inside(late_claim(105_500))
     };
     assert!(
-        !cohorts.admit(&second),
+        !is_let_in(&mut cohorts, &second),
         "a second pass waits for the others"
     );
-    assert!(cohorts.admit(&inside(late_claim(105_500))));
+    assert!(is_let_in(&mut cohorts, &inside(late_claim(105_500))));
     cohorts.reserve_entry(0, 105_500);
     assert_eq!(
         (cohorts.owed_u(), cohorts.late_credit_u),
@@ -137,11 +157,12 @@ fn people_who_never_come_keep_no_late_comer_out_for_longer_than_a_few_seconds() 
         rank: 1,
         ..inside(late_claim(110_999))
     };
-    assert!(!cohorts.admit(&next), "one at a time");
-    assert!(cohorts.admit(&ClaimToEnter {
+    assert!(!is_let_in(&mut cohorts, &next), "one at a time");
+    let later = ClaimToEnter {
         now: 111_000,
         ..next
-    }));
+    };
+    assert!(is_let_in(&mut cohorts, &later));
 }
 
 #[test]
@@ -154,9 +175,11 @@ fn without_an_entry_a_late_comer_waits_for_seconds_and_for_a_share_of_the_pace()
 #[test]
 fn late_comers_in_an_emptied_line_leave_a_debt_of_at_most_one_second() {
     let (mut cohorts, per_s_u) = (ReleaseCohorts::default(), 2 * VISITOR_U);
+    let mut now = 0;
     for selling in [true, false] {
         let mut let_in = 0;
-        for now in (1000..=8000).step_by(1000) {
+        for _ in 1..=8 {
+            now += 1_000;
             let idle = PaceInput {
                 elapsed_ms: 1000,
                 remainder_u: 0,
@@ -165,19 +188,21 @@ fn late_comers_in_an_emptied_line_leave_a_debt_of_at_most_one_second() {
                 callable: 100,
                 wanted: 100,
                 owed_u: cohorts.owed_u(),
+                asking: 0,
                 // In a room that is sold out, the debt shrinks as in an empty line.
                 selling,
                 released: 16,
                 end: 16,
             };
-            cohorts.end_tick(
-                now,
-                decide_release(&idle, |_| RankPresence::Here).owed_u,
-                per_s_u,
-                per_s_u,
-            );
-            while cohorts.take_late() {
-                let_in += 1;
+            let owed_u = decide_release(&idle, |_| RankPresence::Here).owed_u;
+            end_tick(&mut cohorts, now, owed_u, per_s_u);
+            for at in [now, now + 500] {
+                let claim = ClaimToEnter {
+                    max_inside: 100,
+                    idle_ms: i64::MAX,
+                    ..late_claim(at)
+                };
+                let_in += u64::from(is_let_in(&mut cohorts, &claim));
             }
         }
         assert_eq!(let_in, 16);
@@ -204,12 +229,12 @@ fn a_tick_counts_at_most_one_second_and_no_time_twice() {
 fn ticks_that_come_a_little_late_lose_no_time_and_gain_none() {
     let mut cohorts = ReleaseCohorts::default();
     let (mut counted, mut now) = (0, 100_000);
-    cohorts.end_tick(now, 0, 0, VISITOR_U);
+    end_tick(&mut cohorts, now, 0, 0);
     for late in [90, 0, 110, 30, 0, 70, 100, 40, 20, 0] {
         now = now.max(100_000 + (counted + 1) as i64 * 1000);
         let (elapsed, until) = elapsed_ms(cohorts.counted_until(), now + late);
         assert!(elapsed <= 1000);
-        cohorts.end_tick(until, 0, 0, VISITOR_U);
+        end_tick(&mut cohorts, until, 0, 0);
         counted += 1;
     }
     let (rest, _) = elapsed_ms(cohorts.counted_until(), 110_000);

@@ -5,11 +5,15 @@ mod tally;
 
 use std::collections::HashSet;
 
+use fairgate_rules::choosing_time::ChoosingTime;
+use fairgate_rules::entry_door::asks_again_ms;
 use fairgate_rules::limits::{PaceLimits, PaceMeasurements, PaceMemory};
 use fairgate_rules::pace::{
     PaceInput, RankPresence, ReleaseBound, ReleaseDecision, decide_release,
 };
-use fairgate_rules::release_cohorts::{ClaimToEnter, ReleaseCohorts, idle_ms};
+use fairgate_rules::release_cohorts::{
+    ClaimToEnter, EntryDecision, ReleaseCohorts, TickAccounts, idle_ms,
+};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
@@ -30,8 +34,9 @@ use tally::SaleTally;
 /// A visitor who polls notices the call up to this much later, in seconds. Pages near the front ask
 /// once a second.
 const POLLED_WITHIN_S: f64 = 1.0;
-/// A visitor who was not let in claims again after this time plus up to half a second, in seconds.
-const CLAIM_AGAIN_S: f64 = 1.0;
+/// A visitor who was not let in claims again after the told time, and later by up to this, in
+/// seconds.
+const CLAIM_LATE_S: f64 = 0.5;
 
 /// Simulates a sale. The same sale and the same seed give the same outcome.
 #[must_use]
@@ -64,6 +69,7 @@ fn play(sale: &PlannedSale, seed: u64, is_enough: impl Fn(&SaleRun) -> bool) -> 
             seats_lapsed: 0,
             seats_from_waitlist: 0,
             refunds_ahead: 0,
+            choosing_time: ChoosingTime::default(),
         },
         visits: Vec::new(),
         memory: PaceMemory::default(),
@@ -167,7 +173,7 @@ impl SaleRun<'_> {
         // The claim of a visitor whose pass ran out is not the first one.
         let first = visitor.entered_ms == 0;
         let pace = &self.world.sale.room.pace;
-        let is_admitted = self.cohorts.admit(&ClaimToEnter {
+        let decision = self.cohorts.admit(&ClaimToEnter {
             rank: visitor.rank,
             first,
             inside: self.tally.inside(),
@@ -176,8 +182,9 @@ impl SaleRun<'_> {
             idle_ms: idle_ms(pace.line.then_some(pace.per_s_u)),
             now: now_ms,
         });
-        if !is_admitted {
-            let again_s = CLAIM_AGAIN_S + 0.5 * visitor.rng().random::<f64>();
+        if let EntryDecision::Waits { entry_in_ms } = decision {
+            let told_s = asks_again_ms(entry_in_ms).div_ceil(1_000);
+            let again_s = told_s as f64 + CLAIM_LATE_S * visitor.rng().random::<f64>();
             let again_ms = now_ms + (again_s * 1e3) as i64;
             return self
                 .world
@@ -209,7 +216,10 @@ impl SaleRun<'_> {
             show_up: self.cohorts.show_up(),
             done: self.tally.done,
             ended: self.tally.passes_ended,
-            seats: self.world.stock.supply(now_ms),
+            seats: self
+                .world
+                .stock
+                .supply(now_ms, self.world.choosing_time.mean_s()),
             reading: self.world.server.reading(now_ms),
         };
         let limits = self.memory.limits(settings, &measured);
@@ -269,6 +279,7 @@ impl SaleRun<'_> {
             callable: limits.callable,
             wanted: limits.wanted,
             owed_u: self.cohorts.owed_u(),
+            asking: self.cohorts.asking(now_ms),
             selling,
             released: self.released,
             end,
@@ -279,8 +290,13 @@ impl SaleRun<'_> {
             Some(called) => self.past_release(called.min(end)),
             None => decide_release(&input, |rank| self.line.presence(rank, now_s)),
         };
-        self.cohorts
-            .end_tick(now_ms, decision.owed_u, decision.late_u, settings.per_s_u);
+        let accounts = TickAccounts {
+            until: now_ms,
+            owed_u: decision.owed_u,
+            credit_u: decision.late_u,
+            rate_u: limits.rate_u,
+        };
+        self.cohorts.end_tick(&accounts, now_ms);
         let called = self.released..decision.released;
         let away: HashSet<u64> = called
             .clone()
@@ -338,10 +354,15 @@ impl SaleRun<'_> {
         let waited_s = now_s - visitor.joined_s.max(sale.room.draw_s);
         self.tally.called(rank, waited_s);
         let visit = self.visits.len() as u32;
-        let seat_left = self.world.stock.supply(now_ms).free > 0;
+        let seat_left = self.world.stock.has_free_seats();
         let wishes = wishes_of(sale, self.seed, rank).seats;
-        self.visits
-            .push(SimulatedVisit::new(visit, rank, visitor, wishes, seat_left));
+        self.visits.push(SimulatedVisit::new(
+            visit,
+            (rank, now_ms),
+            visitor,
+            wishes,
+            seat_left,
+        ));
         let claim_ms = (claim_s * 1e3) as i64;
         self.world
             .schedule

@@ -35,7 +35,7 @@ async fn join_and_call(store: &dyn RoomStore, count: u64) {
         until: 1000,
         owed_u: 0,
         credit_u: 0,
-        per_s_u: 100 * VISITOR_U,
+        rate_u: Some(100 * VISITOR_U),
         called: Some(called),
         left: TickCarryover {
             row: ReleaseRow {
@@ -195,7 +195,7 @@ pub(super) async fn a_pass_that_ran_out_fills_an_entry_while_it_is_taken_except_
         };
         store.admit_claimant("r", late).await.unwrap()
     };
-    assert_eq!(decide(4, within).await, AdmissionDecision::Wait);
+    assert_eq!(decide(4, within).await, WAITS);
     let again = AdmissionDecision::Let { first: false };
     assert_eq!(decide(1, within).await, again, "its own entry");
     let written = RecordedPassClaim {
@@ -210,5 +210,5 @@ pub(super) async fn a_pass_that_ran_out_fills_an_entry_while_it_is_taken_except_
         decide(5, within + 1).await,
         decide(6, within + 1).await,
     ];
-    assert_eq!(decided, [first, first, AdmissionDecision::Wait]);
+    assert_eq!(decided, [first, first, WAITS]);
 }

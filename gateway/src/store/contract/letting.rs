@@ -2,6 +2,17 @@
 
 use super::*;
 
+/// The pace of these rooms (visitors a second). It is so fast that the gate keeps nobody out.
+const FAST_PER_S: u64 = 1_000;
+
+/// The answer to a claimant who waits for something other than the pace.
+pub(super) const WAITS: AdmissionDecision = AdmissionDecision::Wait { entry_in_ms: None };
+
+/// The answer to a latecomer for whom the last ticks left no share of the pace.
+pub(super) const WAITS_FOR_A_TICK: AdmissionDecision = AdmissionDecision::Wait {
+    entry_in_ms: Some(TICK_MS),
+};
+
 /// Builds a claimant of a room that has released ten ranks and lets two visitors be inside.
 pub(super) fn claimant(number: u64, now: i64) -> Claimant {
     Claimant {
@@ -34,7 +45,7 @@ pub(super) fn tick(since: i64, until: i64, called: std::ops::Range<u64>, away: &
         until,
         owed_u: 0,
         credit_u: 0,
-        per_s_u: 2 * VISITOR_U,
+        rate_u: Some(FAST_PER_S * VISITOR_U),
         called: (!called.is_empty()).then(|| CalledRanks {
             from: called.start,
             to: called.end,
@@ -87,7 +98,7 @@ pub(super) async fn many_claims_at_once_admit_no_more_visitors_than_may_be_insid
     };
     assert_eq!(
         store.admit_claimant("r", not_called).await.unwrap(),
-        AdmissionDecision::Wait,
+        WAITS,
         "a rank that is not released waits, even if more visitors may be inside"
     );
 }
@@ -110,7 +121,7 @@ pub(super) async fn an_admission_ends_when_its_claim_is_written_or_when_it_is_un
         AdmissionDecision::Let { first: true },
         "a second tab of a visitor who is being admitted is admitted, too"
     );
-    assert_eq!(enter(2, 1100).await, AdmissionDecision::Wait);
+    assert_eq!(enter(2, 1100).await, WAITS);
     store.undo_admission("r", failed(0)).await.unwrap();
     assert_eq!(
         enter(2, 1200).await,
@@ -140,7 +151,7 @@ pub(super) async fn an_admission_ends_when_its_claim_is_written_or_when_it_is_un
     );
     assert_eq!(
         enter(2, 100_000).await,
-        AdmissionDecision::Wait,
+        WAITS_FOR_A_TICK,
         "a visitor's second pass waits for the pace"
     );
 }
@@ -172,7 +183,7 @@ pub(super) async fn a_claim_that_is_undone_never_takes_back_another_visit(
     store.leave("r", leaving).await.unwrap();
     assert_eq!(
         enter(1).await,
-        AdmissionDecision::Wait,
+        WAITS,
         "a visitor who has left is not admitted"
     );
     store.undo_admission("r", failed(1)).await.unwrap();
@@ -228,7 +239,7 @@ pub(super) async fn a_visitor_who_was_away_when_called_is_admitted_by_the_pace(
     assert_eq!(enter(1).await, AdmissionDecision::Let { first: true });
     assert_eq!(
         enter(0).await,
-        AdmissionDecision::Wait,
+        WAITS_FOR_A_TICK,
         "latecomers have no credit yet"
     );
     let earned = TickEnd {
@@ -239,7 +250,7 @@ pub(super) async fn a_visitor_who_was_away_when_called_is_admitted_by_the_pace(
     assert_eq!(enter(2).await, AdmissionDecision::Let { first: true });
     assert_eq!(
         enter(0).await,
-        AdmissionDecision::Wait,
+        WAITS_FOR_A_TICK,
         "the credit was for one visitor"
     );
     assert_eq!(figures(store.as_ref(), 2500, &[]).await.owed_u, VISITOR_U);
@@ -312,7 +323,7 @@ pub(super) async fn if_two_ticks_begin_together_only_the_first_to_end_stores_its
 ) {
     join_visitors(store.as_ref(), 4).await;
     let earned = |since, until, called| TickEnd {
-        credit_u: 5 * VISITOR_U,
+        credit_u: 2 * VISITOR_U,
         owed_u: VISITOR_U,
         ..tick(since, until, called, &[])
     };
@@ -335,7 +346,7 @@ pub(super) async fn if_two_ticks_begin_together_only_the_first_to_end_stores_its
     }
     assert_eq!(
         let_in, 2,
-        "latecomers get at most the entries that one second allows"
+        "latecomers get the entries of the first tick only"
     );
 }
 

@@ -3,6 +3,7 @@
 //! takes random steps and compares the store with a model.
 
 mod ending;
+mod entering;
 mod inside;
 mod late;
 mod letting;
@@ -14,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ending::*;
+use entering::*;
 use fairgate_pass::{Digest, Holder};
 use fairgate_servers::{ContractCase, contract_cases, run_contract};
 use futures_util::FutureExt;
@@ -34,7 +36,7 @@ use super::{
 };
 use crate::ledger::{LineFreeze, ReleaseRow, RoomAuditEntry, RoomChangeOutcome, RoomLedger};
 use fairgate_rules::pace::VISITOR_U;
-use fairgate_rules::release_cohorts::{ENTRY_LAPSES_MS, RankCall, idle_ms};
+use fairgate_rules::release_cohorts::{ENTRY_LAPSES_MS, RankCall, TICK_MS, idle_ms};
 
 /// A store and the ledger to which it writes.
 pub struct Pair {
@@ -124,6 +126,9 @@ fn every_case<'a>() -> Vec<Case<'a>> {
         a_visitor_who_leaves_during_a_claim_that_fails_is_not_expected,
         a_visitor_who_was_away_when_called_is_admitted_by_the_pace,
         visitors_who_are_expected_and_never_come_keep_no_latecomer_out_for_long,
+        after_a_silence_visitors_enter_at_the_pace_and_in_the_order_of_their_calls,
+        a_visitor_who_does_not_ask_again_keeps_nobody_out,
+        a_pace_that_falls_counts_for_the_very_next_entry,
         a_called_visitor_is_expected_until_they_come_or_leave_or_the_window_ends,
         if_two_ticks_begin_together_only_the_first_to_end_stores_its_accounts,
         visitors_who_left_do_not_count_as_inside,

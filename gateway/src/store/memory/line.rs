@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 
 use fairgate_pass::{Digest, Holder, VOID};
 
-use fairgate_rules::release_cohorts::{ClaimToEnter, ReleaseCohorts};
+use fairgate_rules::release_cohorts::{ClaimToEnter, EntryDecision, ReleaseCohorts, TickAccounts};
 
 use super::absence::AbsentNumbers;
 use super::networks::LineNetworks;
@@ -254,7 +254,7 @@ impl RoomLine {
         }
         // The visitor may have left since the place was read.
         if rank >= claimant.released || self.has_left(claimant.number) {
-            return AdmissionDecision::Wait;
+            return AdmissionDecision::Wait { entry_in_ms: None };
         }
         if let Err(refusal) = self.networks.check(&claimant.toll, now) {
             return AdmissionDecision::Toll(refusal);
@@ -274,13 +274,18 @@ impl RoomLine {
             idle_ms: claimant.idle_ms,
             now,
         };
-        let is_admitted = cohorts.is_entering(rank) || cohorts.admit(&claim);
-        if is_admitted {
-            cohorts.reserve_entry(rank, now);
-            self.networks.use_up(claimant.toll.solved, now);
-            AdmissionDecision::Let { first }
+        let decision = if cohorts.is_entering(rank) {
+            EntryDecision::Enters
         } else {
-            AdmissionDecision::Wait
+            cohorts.admit(&claim)
+        };
+        match decision {
+            EntryDecision::Enters => {
+                cohorts.reserve_entry(rank, now);
+                self.networks.use_up(claimant.toll.solved, now);
+                AdmissionDecision::Let { first }
+            }
+            EntryDecision::Waits { entry_in_ms } => AdmissionDecision::Wait { entry_in_ms },
         }
     }
 
@@ -305,6 +310,7 @@ impl RoomLine {
             beyond: self.passes.inside_beyond(&request.ends_s),
             expected: self.cohorts.expected(),
             entering: self.cohorts.entering(),
+            asking: self.cohorts.asking(request.now),
             show_up: self.cohorts.show_up(),
             owed_u: self.cohorts.owed_u(),
             calls: self.cohorts.calls(),
@@ -318,8 +324,13 @@ impl RoomLine {
     pub(super) fn end_tick(&mut self, end: TickEnd) -> bool {
         let is_current = self.cohorts.counted_until() == end.since;
         if is_current {
-            self.cohorts
-                .end_tick(end.until, end.owed_u, end.credit_u, end.per_s_u);
+            let accounts = TickAccounts {
+                until: end.until,
+                owed_u: end.owed_u,
+                credit_u: end.credit_u,
+                rate_u: end.rate_u,
+            };
+            self.cohorts.end_tick(&accounts, end.now);
         }
         if let Some(called) = end.called {
             self.cohorts

@@ -53,7 +53,9 @@ impl ClaimTransitions {
             "let" => AdmissionDecision::Let {
                 first: reply.field("first")?.as_integer()? == 1,
             },
-            _ => AdmissionDecision::Wait,
+            _ => AdmissionDecision::Wait {
+                entry_in_ms: read::entry_in_ms(&reply)?,
+            },
         })
     }
 

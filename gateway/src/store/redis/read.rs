@@ -29,6 +29,12 @@ pub fn kind(reply: &RedisReply) -> Result<&str, RedisCallError> {
     reply.field("kind")?.as_text()
 }
 
+/// Reads in how many milliseconds the pace lets a claimant in, if it is known.
+pub fn entry_in_ms(reply: &RedisReply) -> Result<Option<u64>, RedisCallError> {
+    let entry_in_ms = reply.field("entry_in_ms")?.present();
+    entry_in_ms.map(RedisReply::as_count).transpose()
+}
+
 /// Reads 32 bytes.
 fn read_hash(reply: &RedisReply) -> Result<[u8; 32], RedisCallError> {
     let bytes = reply.as_bytes()?;
@@ -120,6 +126,7 @@ pub fn figures(
         beyond: beyond.collect::<Result<_, _>>()?,
         expected: count("expected")?,
         entering: count("entering")?,
+        asking: count("asking")?,
         show_up: read_share(reply.field("show_up")?)?,
         owed_u: count("owed_u")?,
         calls: reply.field("calls")?.read_list(rank_call)?,

@@ -3,8 +3,10 @@
 
 use fairgate_pass::LEEWAY_S;
 use fairgate_redis::{redis_scripts, script_family, script_record};
+use fairgate_rules::entry_door::{ASKS_AGAIN_MS, ASKS_LATE_MS, LOOKS_FOR_SPACE_MS};
+use fairgate_rules::entry_gate::WINDOW_S;
 use fairgate_rules::pace::VISITOR_U;
-use fairgate_rules::release_cohorts::{PAST_KEPT, SHOW_UP_MIN, SHOW_UP_WEIGHT};
+use fairgate_rules::release_cohorts::{PAST_KEPT, SHOW_UP_MIN, SHOW_UP_WEIGHT, TICK_MS};
 
 script_family! {
     /// The first arguments of every script that runs only while the room lives.
@@ -13,6 +15,11 @@ script_family! {
         SHOW_UP_WEIGHT = SHOW_UP_WEIGHT,
         SHOW_UP_MIN = SHOW_UP_MIN,
         PAST_KEPT = PAST_KEPT,
+        GATE_WINDOW_S = WINDOW_S,
+        ASKS_AGAIN_MS = ASKS_AGAIN_MS,
+        ASKS_LATE_MS = ASKS_LATE_MS,
+        LOOKS_FOR_SPACE_MS = LOOKS_FOR_SPACE_MS,
+        TICK_MS = TICK_MS,
         VISITOR_U = VISITOR_U,
         LEEWAY_S = LEEWAY_S,
     }
@@ -168,7 +175,7 @@ redis_scripts! {
     }
 
     /// Decides whether a visitor may claim a pass now.
-    pub struct AdmitClaimantScript = admit_claimant [counts, cohorts, show_up, entering, networks, toll] {
+    pub struct AdmitClaimantScript = admit_claimant [counts, cohorts, show_up, entering, gate, door, networks, toll] {
         number: u64,
         rank: u64,
         released: u64,
@@ -183,7 +190,7 @@ redis_scripts! {
     }
 
     /// Reads the figures that a tick starts from.
-    pub struct TickFiguresScript = tick_figures [counts, cohorts, show_up, entering] {
+    pub struct TickFiguresScript = tick_figures [counts, cohorts, show_up, entering, door] {
         now_ms: i64,
         claim_ms: i64,
         node: String,
@@ -326,13 +333,15 @@ redis_scripts! {
     }
 
     /// Ends a tick.
-    pub struct EndTickScript = end_tick [cohorts] {
+    pub struct EndTickScript = end_tick [cohorts, gate] {
         /// `counted_since` and `counted_until` are milliseconds since the epoch.
         counted_since: i64,
         counted_until: i64,
         owed_u: u64,
         credit_u: u64,
-        per_s_u: u64,
+        /// The pace in force; nothing in a room without a line.
+        rate_u: Option<u64>,
+        now_ms: i64,
         node: String,
         row_released: u64,
         row_remainder_u: u64,

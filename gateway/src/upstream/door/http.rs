@@ -14,6 +14,7 @@ use booking::http::visitor::{pass_invalid, waiting_room};
 use fairgate_base::http::keys::bearer;
 use fairgate_base::http::{Problem, ProblemCode};
 use fairgate_model::shows::coverage::EVERYDAY;
+use fairgate_pass::PassClaims;
 
 use super::{BookingDoor, show_of};
 use crate::cookies::{self, CookieKind};
@@ -25,10 +26,10 @@ pub fn layer(booking: Router, door: BookingDoor) -> Router {
 
 async fn guard(State(door): State<Arc<BookingDoor>>, mut request: Request, next: Next) -> Response {
     let room = show_of(request.uri().path()).and_then(|show| door.core.room_of(show));
-    let mut waiting = None;
-    if let Some(room) = room {
-        match door.admit(&mut request, &room).await {
-            Ok(Admission::Admitted) => {}
+    let (mut waiting, mut taker) = (None, None);
+    if let Some(room) = &room {
+        match door.admit(&mut request, room).await {
+            Ok(Admission::Admitted(pass)) => taker = pass,
             Ok(Admission::BookingDecides(problem)) => waiting = Some(problem),
             Err(problem) => return problem.into_response(),
         }
@@ -49,6 +50,9 @@ async fn guard(State(door): State<Arc<BookingDoor>>, mut request: Request, next:
             call.mark_refused();
         }
     }
+    if let (StatusCode::CREATED, Some(room), Some(pass)) = (answer.status(), &room, &taker) {
+        door.hold_times.note_hold(room, pass);
+    }
     match waiting {
         // The gateway's refusal has the better time to come back.
         Some(problem) if answer.status() == StatusCode::TOO_MANY_REQUESTS => {
@@ -60,8 +64,8 @@ async fn guard(State(door): State<Arc<BookingDoor>>, mut request: Request, next:
 
 /// What the door decides about a call that it does not refuse itself.
 enum Admission {
-    /// The call goes on to booking.
-    Admitted,
+    /// The call goes on to booking. If it takes seats, its pass is known.
+    Admitted(Option<PassClaims>),
     /// The call takes seats without a pass, of a show that no room names. Booking knows whether the
     /// show is sold at all. If it is, the answer is this problem.
     BookingDecides(Problem),
@@ -73,12 +77,12 @@ impl BookingDoor {
     /// pass's room and expiry.
     async fn admit(&self, request: &mut Request, room: &str) -> Result<Admission, Problem> {
         let takes_seats = takes_seats(request.method(), request.uri().path());
-        match bearer(request.headers()) {
-            Some(pass) if takes_seats => self.check_pass(pass, room)?,
-            Some(_) => {}
+        let pass = match bearer(request.headers()) {
+            Some(pass) if takes_seats => Some(self.check_pass(pass, room)?),
+            Some(_) => None,
             None => {
-                let is_added = self.add_pass_from_cookie(request, room, takes_seats)?;
-                if takes_seats && !is_added {
+                let added = self.add_pass_from_cookie(request, room, takes_seats)?;
+                if takes_seats && added.is_none() {
                     let place = cookies::value(request.headers(), CookieKind::Place, room);
                     let back_s = self.come_back_times.back_in_s(room, place).await;
                     let problem = waiting_room(room).retry_after(back_s);
@@ -87,18 +91,19 @@ impl BookingDoor {
                     }
                     return Err(problem);
                 }
+                added
             }
-        }
+        };
         if takes_seats {
             // The load is checked last, so that a visitor without a pass is always sent to the
             // waiting room.
             self.load.admit_hold()?;
         }
-        Ok(Admission::Admitted)
+        Ok(Admission::Admitted(pass.filter(|_| takes_seats)))
     }
 
-    /// Turns the pass in the cookie into the Bearer pass that booking verifies. Returns whether the
-    /// call now has a pass. Browsers send cookies with every call. A pass that is not valid is
+    /// Turns the pass in the cookie into the Bearer pass that booking verifies. Returns the pass
+    /// that the call now has. Browsers send cookies with every call. A pass that is not valid is
     /// therefore ignored if the call needs no pass. Browsers also send cookies with the calls of
     /// foreign pages. Such a call is therefore refused if it changes something.
     fn add_pass_from_cookie(
@@ -106,31 +111,31 @@ impl BookingDoor {
         request: &mut Request,
         room: &str,
         needs_pass: bool,
-    ) -> Result<bool, Problem> {
+    ) -> Result<Option<PassClaims>, Problem> {
         let Some(value) = cookies::value(request.headers(), CookieKind::Pass, room) else {
-            return Ok(false);
+            return Ok(None);
         };
         let verified = self.keyring.verify_pass_cookie(value, room, self.now_s());
         let verified = match verified {
             Ok(verified) => verified,
             Err(error) if needs_pass => return Err(pass_invalid(&error, room)),
-            Err(_) => return Ok(false),
+            Err(_) => return Ok(None),
         };
         let pass = self.keyring.sign_pass(verified.claims());
         let Ok(value) = HeaderValue::from_str(&format!("Bearer {pass}")) else {
-            return Ok(false);
+            return Ok(None);
         };
         if !request.method().is_safe() {
             self.web.check_origin(request.headers())?;
         }
         request.headers_mut().insert(header::AUTHORIZATION, value);
-        Ok(true)
+        Ok(Some(verified.claims().clone()))
     }
 
-    fn check_pass(&self, pass: &str, room: &str) -> Result<(), Problem> {
+    fn check_pass(&self, pass: &str, room: &str) -> Result<PassClaims, Problem> {
         let verified = self.keyring.verifier().verify_pass(pass, self.now_s());
         verified
-            .map(drop)
+            .map(|verified| verified.claims().clone())
             .map_err(|error| pass_invalid(&error, room))
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use fairgate_base::clock::Clock;
-use fairgate_pass::Keyring;
+use fairgate_pass::{Keyring, PassClaims};
 
 use super::BookingCore;
 use super::health::BookingHealth;
@@ -21,6 +21,12 @@ pub trait ComeBackTimes: Send + Sync + 'static {
     /// Returns after how many seconds, at least 1, a visitor of `room` should come back. `place` is
     /// the cookie of the visitor's place, or `None` if the request has none.
     async fn back_in_s(&self, room: &str, place: Option<&str>) -> u64;
+}
+
+/// Learns when visitors take their first seats. The line implements it, and the door calls it.
+pub trait HoldTimes: Send + Sync + 'static {
+    /// Notes that the visitor with this pass of `room` has just taken seats.
+    fn note_hold(&self, room: &str, pass: &PassClaims);
 }
 
 /// The parts that the door needs.
@@ -40,6 +46,8 @@ pub struct BookingDoor {
     pub load: ProcessLoad,
     /// Says when a visitor without a pass should come back.
     pub come_back_times: Arc<dyn ComeBackTimes>,
+    /// Learns when visitors take seats.
+    pub hold_times: Arc<dyn HoldTimes>,
 }
 
 /// Returns the show of a path. This is the show that the path names, or the show whose slug is part

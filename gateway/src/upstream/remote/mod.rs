@@ -15,8 +15,8 @@ use std::time::Duration;
 use anyhow::Context;
 use async_trait::async_trait;
 use booking::internal::wire::{
-    self, CoverageRequest, EndRoomsRequest, PulseRequest, ShowChangesRequest, ShowsRequest,
-    StopPassesRequest, WaitingRequest,
+    self, CoverageRequest, EndRoomsRequest, ShowChangesRequest, ShowsRequest, StopPassesRequest,
+    WaitingRequest,
 };
 use fairgate_base::config::SecretSetting;
 use fairgate_model::grid::picture::CellChanges;
@@ -31,7 +31,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::{
     BookingCondition, BookingCore, BookingFailure, BookingPulse, BookingSeatSnapshot, HoldSignal,
-    OnsaleReply, RoomEndNotice, ShowSummary, StoppedPassNotice,
+    OnsaleReply, PulseRequest, RoomEndNotice, ShowSummary, StoppedPassNotice,
 };
 use edition::KnownShowsEdition;
 use pool::{BookingNodePool, BookingNodeStatus, read_json};
@@ -256,17 +256,7 @@ impl BookingCore for RemoteBooking {
             .await
     }
 
-    async fn pulse(
-        &self,
-        room: &str,
-        shows: &[String],
-        finished_after: u64,
-    ) -> Result<BookingPulse, BookingFailure> {
-        let ask = PulseRequest {
-            room: room.to_owned(),
-            shows: shows.to_vec(),
-            finished_after,
-        };
+    async fn pulse(&self, ask: PulseRequest) -> Result<BookingPulse, BookingFailure> {
         read_json(self.post("/pulse", &ask).await?).await
     }
 

@@ -95,6 +95,7 @@ pub const FIGURES: &[&str] = &[
     "unknown_outcomes",
     "released_window_max",
     "released_window_min",
+    "entered_window_max",
     "pace_error",
     "covered_pace",
     "resumed",

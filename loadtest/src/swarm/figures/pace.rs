@@ -1,6 +1,6 @@
-//! Works out how evenly the line released people who were present. It uses the release counter as
-//! sockets received it over time, each visitor's rank, and the times at which each visitor was
-//! present. Only the swarm knows these times.
+//! Works out how evenly the line released people who were present, and whether they entered at the
+//! pace. It uses the release counter as sockets received it over time, each visitor's rank, and the
+//! times at which each visitor was present and entered. Only the swarm knows these times.
 
 use std::collections::BTreeMap;
 
@@ -22,8 +22,9 @@ struct ReleaseCounterStep {
 }
 
 /// Adds the largest and the smallest number of people released in a window, as multiples of
-/// `per_s`. Also adds the error of the mean pace, as a share of `per_s`. Adds nothing if nobody was
-/// released.
+/// `per_s`. Also adds the largest number of people who entered in a window, and the error of the
+/// pace: the error of the mean release, or the excess of entries, whichever is larger. The errors
+/// are shares of `per_s`. Adds nothing if nobody was released.
 pub fn figures(
     released: &[(f64, u64)],
     people: &[VisitorFigures],
@@ -40,8 +41,11 @@ pub fn figures(
     let steps = steps(&released[closed..], people);
     let busy = steps.iter().take_while(|step| step.more_wait).count();
     let steps = &steps[..busy];
+    let entered_most = most_entered(people);
+    into.insert("entered_window_max".into(), float(entered_most) / per_s);
     if let Some(error) = mean_error(steps, per_s) {
-        into.insert("pace_error".into(), error);
+        let excess = float(entered_most) / most_allowed(per_s) - 1.0;
+        into.insert("pace_error".into(), error.max(excess));
     }
     let disturbed = |from: f64, until: f64| {
         disturbances
@@ -94,6 +98,20 @@ fn steps(released: &[(f64, u64)], people: &[VisitorFigures]) -> Vec<ReleaseCount
         behind = up_to;
     }
     steps
+}
+
+/// Returns how many people may enter in one window: as many as the pace and one tick allow.
+fn most_allowed(per_s: f64) -> f64 {
+    per_s * WINDOW_MS / 1e3 + per_s.max(1.0)
+}
+
+/// Returns the largest number of people who entered in one window.
+fn most_entered(people: &[VisitorFigures]) -> u64 {
+    let mut times: Vec<f64> = people.iter().filter_map(|one| one.entered_ms).collect();
+    times.sort_unstable_by(f64::total_cmp);
+    let within =
+        |(at, first): (usize, &f64)| times.partition_point(|time| *time < first + WINDOW_MS) - at;
+    times.iter().enumerate().map(within).max().unwrap_or(0) as u64
 }
 
 /// Returns how far the mean pace between the first and the last step is from `per_s`, as a share of
@@ -172,6 +190,24 @@ mod tests {
             *at += 5_000.0;
         }
         assert!(figures_of(&stalled, &crowd(500))["released_window_min"] < 6.0);
+    }
+
+    #[test]
+    fn people_who_enter_faster_than_the_pace_are_an_error_of_the_pace() {
+        let mut people = crowd(500);
+        for (at, person) in people.iter_mut().enumerate() {
+            person.entered_ms = Some(1_000.0 * (at / 10) as f64);
+        }
+        let figures = figures_of(&steady(), &people);
+        assert!(
+            (figures["entered_window_max"] - 10.0).abs() < 1e-9 && figures["pace_error"] < 1e-9,
+            "{figures:?}"
+        );
+        for person in people.iter_mut().take(220) {
+            person.entered_ms = Some(60_000.0);
+        }
+        let figures = figures_of(&steady(), &people);
+        assert!((figures["pace_error"] - 1.0).abs() < 1e-9, "{figures:?}");
     }
 
     #[test]

@@ -132,6 +132,7 @@ pub const ROWS: &[CommandRow] = &[
     ),
     excused("./test prove main", TEST),
     excused("./test prove crowd", TEST),
+    excused("./test prove line", TEST),
     excused("./test prove planner", TEST),
     excused("./test prove fans", TEST),
     short(

@@ -16,7 +16,14 @@ local life = fields_of(LIFE, 'ticked_at', 'ticked_by', 'released', 'late_credit_
 call('HSET', LIFE, 'released', math.max(num(life.released), tonumber(row_released)))
 if num(life.ticked_at) == upto and life.ticked_by == node then return 1 end
 if num(life.ticked_at) ~= since_ms then return 0 end
-local most = math.max(tonumber(per_s_u), VISITOR_U)
+local most = math.max(num(rate_u), VISITOR_U)
+if rate_u ~= '' then
+  local now = tonumber(now_ms)
+  local gate = gate_at(now) or { credit_u = math.huge, counted_ms = now }
+  gate.rate_u = tonumber(rate_u)
+  gate.credit_u = math.min(gate.credit_u, gate_depth_u(gate.rate_u))
+  store_gate(gate)
+end
 call('HSET', LIFE, 'ticked_at', upto, 'ticked_by', node, 'owed_u', owed_u,
   'late_credit_u', math.min(num(life.late_credit_u) + tonumber(credit_u), most),
   'row_released', row_released, 'row_remainder_u', row_remainder_u,

@@ -37,7 +37,7 @@ end
 local last = fields_of(LIFE, 'ticked_at', 'ticked_by', 'owed_u', 'row_released',
   'row_remainder_u', 'row_ticked_at', 'row_memory', 'memory')
 return named({ counts = named(counted), inside_after = named(inside_after), expected = expected(),
-  entering = call('ZCARD', K('entering')), show_up = string.format('%.17g', show_up()),
+  entering = call('ZCARD', K('entering')), asking = asking(now), show_up = string.format('%.17g', show_up()),
   owed_u = num(last.owed_u), calls = calls, ticked_at_ms = num(last.ticked_at),
   ticked_by = last.ticked_by, row = named({ released = num(last.row_released),
     remainder_u = num(last.row_remainder_u), ticked_at_ms = num(last.row_ticked_at),

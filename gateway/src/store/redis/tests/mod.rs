@@ -504,7 +504,7 @@ async fn three_nodes_together_admit_no_more_visitors_than_may_be_inside() {
         until: 1000,
         owed_u: 0,
         credit_u: 0,
-        per_s_u: 0,
+        rate_u: Some(1_000_000_000),
         called: Some(called),
         left: TickCarryover::default(),
         now: 1000,

@@ -227,11 +227,15 @@ impl ClientNetwork {
     }
 
     /// Returns the network and the wider networks around it, as their bits and the length of their
-    /// prefix in IPv6: an IPv4 address and its /24, or an IPv6 /64, its /56 and its /48.
+    /// prefix in IPv6: an IPv4 address and its /24, or an IPv6 /64, its /56, /48, /40 and /32.
     #[must_use]
     pub fn with_wider(self) -> Vec<(u128, u8)> {
         let is_v4 = Ipv6Addr::from_bits(self.bits).to_ipv4_mapped().is_some();
-        let prefixes: &[u8] = if is_v4 { &[128, 120] } else { &[64, 56, 48] };
+        let prefixes: &[u8] = if is_v4 {
+            &[128, 120]
+        } else {
+            &[64, 56, 48, 40, 32]
+        };
         let bits_of = |prefix: u8| self.bits & (u128::MAX << (128 - u32::from(prefix)));
         prefixes
             .iter()

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::release_cohorts::ClaimTiming;
+use super::claim_timing::ClaimTiming;
 
 /// A visitor who waits is told to ask again after at most this long, in milliseconds.
 pub const ASKS_AGAIN_MS: u64 = 10_000;

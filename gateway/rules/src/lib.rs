@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod choosing_time;
+pub mod claim_timing;
 pub mod counter;
 pub mod draw;
 pub mod entry_door;
@@ -22,6 +23,7 @@ pub mod pace;
 pub mod pace_settings;
 pub mod phase;
 pub mod presence_bitmap;
+pub mod recent_places;
 pub mod release_cohorts;
 pub mod room_document;
 pub mod valve;

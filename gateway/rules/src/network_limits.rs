@@ -4,14 +4,20 @@
 //!
 //! A network is one IPv4 address or one IPv6 /64. The wider networks around it (/24, /56, /48) have
 //! a soft limit ten times as high, and no hard limit. So a crowded wider network only raises the
-//! price.
+//! price. The same is true of an IPv6 /40 and an IPv6 /32, with limits of 100 and 1,000 times the
+//! soft limit. Only their places of the last minutes count (`recent_places`), because a /32 may be
+//! a carrier with millions of customers.
 
 use serde::{Deserialize, Serialize};
 
 use super::faults::RoomInputFaults;
 
-/// The soft limit of a wider network is this many times as high.
+/// The soft limit of a wider network (/24, /56, /48) is this many times as high.
 const WIDER_FACTOR: u64 = 10;
+/// The soft limit of an IPv6 /40 is this many times as high.
+const SLASH_40_FACTOR: u64 = 100;
+/// The soft limit of an IPv6 /32 is this many times as high.
+const SLASH_32_FACTOR: u64 = 1000;
 
 /// The number of places at each level of work is the soft limit divided by this. So the price
 /// reaches its maximum at one and a half times the soft limit.
@@ -54,8 +60,8 @@ impl NetworkLimits {
         self
     }
 
-    fn wider_soft(self) -> u64 {
-        self.soft.saturating_mul(WIDER_FACTOR)
+    fn soft_times(self, factor: u64) -> u64 {
+        self.soft.saturating_mul(factor)
     }
 }
 
@@ -106,13 +112,18 @@ pub struct TollDemand {
     pub beyond_hard: bool,
 }
 
-/// How many places a network and the networks around it may have before a join is refused.
+/// How many places a network and the networks around it may have before a join is refused. A join
+/// is refused if any of them has as many places as its bound, or more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NetworkBounds {
-    /// The join is refused if the network has this many places or more.
+    /// The bound of the network itself.
     pub own: u64,
-    /// The join is refused if a network around it has this many places or more.
+    /// The bound of each wider network around it.
     pub wider: u64,
+    /// The bound of the recent places of its IPv6 /40.
+    pub slash_40: u64,
+    /// The bound of the recent places of its IPv6 /32.
+    pub slash_32: u64,
 }
 
 impl NetworkBounds {
@@ -120,6 +131,8 @@ impl NetworkBounds {
     pub const NONE: Self = Self {
         own: u64::MAX,
         wider: u64::MAX,
+        slash_40: u64::MAX,
+        slash_32: u64::MAX,
     };
 
     /// Returns the numbers of places below which `proof` is enough for one more place.
@@ -146,7 +159,9 @@ impl NetworkBounds {
         };
         Self {
             own: limit_for(limits.soft).min(hard_limit),
-            wider: limit_for(limits.wider_soft()),
+            wider: limit_for(limits.soft_times(WIDER_FACTOR)),
+            slash_40: limit_for(limits.soft_times(SLASH_40_FACTOR)),
+            slash_32: limit_for(limits.soft_times(SLASH_32_FACTOR)),
         }
     }
 }
@@ -158,6 +173,10 @@ pub struct NetworkPlaces {
     pub own: u64,
     /// The places of the wider network that has the most.
     pub wider: u64,
+    /// The recent places of its IPv6 /40.
+    pub slash_40: u64,
+    /// The recent places of its IPv6 /32.
+    pub slash_32: u64,
 }
 
 /// What a network must do for one more place.
@@ -175,14 +194,18 @@ pub enum NetworkPrice {
 /// Returns the price of one more place for a network that has `places`.
 #[must_use]
 pub fn price(limits: NetworkLimits, places: NetworkPlaces, demand: TollDemand) -> NetworkPrice {
-    let NetworkPlaces { own, wider } = places;
-    if own >= limits.hard && !demand.beyond_hard {
+    if places.own >= limits.hard && !demand.beyond_hard {
         return NetworkPrice::Full;
     }
-    let level_min = u8::from(demand.challenge);
-    let level = level_at(own, limits.soft)
-        .max(level_at(wider, limits.wider_soft()))
-        .max(level_min);
+    let level = [
+        (places.own, 1),
+        (places.wider, WIDER_FACTOR),
+        (places.slash_40, SLASH_40_FACTOR),
+        (places.slash_32, SLASH_32_FACTOR),
+    ]
+    .into_iter()
+    .map(|(places, factor)| level_at(places, limits.soft_times(factor)))
+    .fold(u8::from(demand.challenge), u8::max);
     match level {
         0 => NetworkPrice::Free,
         level => NetworkPrice::Work(WorkLevel(level)),
@@ -205,6 +228,7 @@ fn level_at(places: u64, soft: u64) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recent_places::RecentPlaces;
 
     const LIMITS: NetworkLimits = NetworkLimits {
         soft: 30,
@@ -216,7 +240,21 @@ mod tests {
     };
 
     fn price_of(own: u64, wider: u64, demand: TollDemand) -> NetworkPrice {
-        price(LIMITS, NetworkPlaces { own, wider }, demand)
+        let places = NetworkPlaces {
+            own,
+            wider,
+            ..NetworkPlaces::default()
+        };
+        price(LIMITS, places, demand)
+    }
+
+    /// Returns how many seconds of a phone a place costs, or 0 if it is free.
+    fn phone_s(price: NetworkPrice) -> u64 {
+        match price {
+            NetworkPrice::Free => 0,
+            NetworkPrice::Work(level) => level.phone_s(),
+            NetworkPrice::Full => panic!("full"),
+        }
     }
 
     fn proof_of(price: NetworkPrice) -> Option<JoinProof> {
@@ -231,14 +269,7 @@ mod tests {
     fn places_are_free_up_to_the_soft_limit_and_then_cost_more_each_time() {
         let at = |own| price_of(own, 0, NOTHING);
         assert_eq!(at(29), NetworkPrice::Free);
-        let seconds: Vec<_> = [30, 33, 36, 39, 42, 1999]
-            .map(at)
-            .into_iter()
-            .map(|price| match price {
-                NetworkPrice::Work(level) => level.phone_s(),
-                other => panic!("{other:?}"),
-            })
-            .collect();
+        let seconds = [30, 33, 36, 39, 42, 1999].map(|own| phone_s(at(own)));
         assert_eq!(seconds, [1, 2, 4, 8, 15, 15]);
         assert_eq!(at(2000), NetworkPrice::Full);
     }
@@ -258,11 +289,21 @@ mod tests {
         ] {
             for own in 0..2100 {
                 for wider in [0, 299, 300, 337, 375, 450, 5000] {
-                    let Some(proof) = proof_of(price_of(own, wider, demand)) else {
-                        continue;
-                    };
-                    let bounds = NetworkBounds::of_proof(LIMITS, proof, demand);
-                    assert!(own < bounds.own && wider < bounds.wider, "{own} {wider}");
+                    for (slash_40, slash_32) in [(0, 0), (3370, 0), (9, 33_760), (20_000, 90_000)] {
+                        let places = NetworkPlaces {
+                            own,
+                            wider,
+                            slash_40,
+                            slash_32,
+                        };
+                        let Some(proof) = proof_of(price(LIMITS, places, demand)) else {
+                            continue;
+                        };
+                        let bounds = NetworkBounds::of_proof(LIMITS, proof, demand);
+                        assert!(own < bounds.own && wider < bounds.wider, "{places:?}");
+                        let is_within = slash_40 < bounds.slash_40 && slash_32 < bounds.slash_32;
+                        assert!(is_within, "{places:?}");
+                    }
                 }
             }
         }
@@ -289,6 +330,46 @@ mod tests {
             price_of(0, 1_000_000, NOTHING),
             NetworkPrice::Work(WorkLevel::LAST)
         );
+    }
+
+    #[test]
+    fn a_slash_40_pays_from_100_times_soft_on_and_a_slash_32_from_1000_times() {
+        let of_40 = |slash_40| NetworkPlaces {
+            slash_40,
+            ..NetworkPlaces::default()
+        };
+        let of_32 = |slash_32| NetworkPlaces {
+            slash_32,
+            ..NetworkPlaces::default()
+        };
+        let seconds = |places| phone_s(price(LIMITS, places, NOTHING));
+        let of_40 = [0, 2999, 3000, 3375, 3750, 4125, 4500, 20_000].map(|at| seconds(of_40(at)));
+        assert_eq!(of_40, [0, 0, 1, 2, 4, 8, 15, 15]);
+        let of_32 = [0, 29_999, 30_000, 33_750, 45_000, 9_000_000].map(|at| seconds(of_32(at)));
+        assert_eq!(of_32, [0, 0, 1, 2, 15, 15]);
+        let bounds = NetworkBounds::of_proof(LIMITS, JoinProof::None, NOTHING);
+        assert_eq!((bounds.slash_40, bounds.slash_32), (3000, 30_000));
+    }
+
+    #[test]
+    fn of_20000_places_in_one_slash_40_all_but_the_first_3000_cost_more_and_more() {
+        let (mut recent, mut paid) = (RecentPlaces::default(), Vec::new());
+        for now in (0..20_000).map(|of| of * 25) {
+            let places = NetworkPlaces {
+                slash_40: recent.count_at(now),
+                ..NetworkPlaces::default()
+            };
+            paid.push(phone_s(price(LIMITS, places, NOTHING)));
+            recent.count(now);
+        }
+        assert!(paid.is_sorted(), "the price never falls");
+        assert_eq!(paid.iter().filter(|seconds| **seconds == 0).count(), 3000);
+        // A crowd that joins no faster than 3,000 in eleven minutes pays nothing.
+        let mut recent = RecentPlaces::default();
+        for now in (0..20_000).map(|of| of * 221) {
+            assert!(recent.count_at(now) < 3000, "{now}");
+            recent.count(now);
+        }
     }
 
     #[test]

@@ -144,8 +144,9 @@ mod tests {
     }
 
     #[test]
-    fn an_ipv6_network_is_a_slash_64_in_a_slash_56_and_a_slash_48() {
+    fn an_ipv6_network_is_a_slash_64_in_wider_networks_up_to_a_slash_32() {
         let one = keys("r", "2001:db8:1:200::1", 0);
+        assert_eq!(one.len(), 5);
         assert_eq!(one, keys("r", "2001:db8:1:200:9::1", 0));
         let near = keys("r", "2001:db8:1:2ff::1", 0);
         assert_ne!(one[0], near[0]);
@@ -153,6 +154,13 @@ mod tests {
         let far = keys("r", "2001:db8:1:300::1", 0);
         assert_ne!(one[1], far[1]);
         assert_eq!(one[2], far[2]);
+        let of_slash_40 = keys("r", "2001:db8:ff::1", 0);
+        assert_ne!(one[2], of_slash_40[2]);
+        assert_eq!(one[3..], of_slash_40[3..]);
+        let of_slash_32 = keys("r", "2001:db8:100::1", 0);
+        assert_ne!(one[3], of_slash_32[3]);
+        assert_eq!(one[4], of_slash_32[4]);
+        assert_ne!(one[4], keys("r", "2001:db9::1", 0)[4]);
     }
 
     #[test]

@@ -3,9 +3,12 @@
 
 use std::fmt;
 
-/// At most this many networks count a visitor. A visitor with an IPv6 address has three: the /64,
-/// the /56 and the /48.
-const KEYS_MAX: usize = 3;
+/// At most this many networks count a visitor. A visitor with an IPv6 address has five: the /64,
+/// the /56, the /48, the /40 and the /32. A visitor with an IPv4 address has two.
+const KEYS_MAX: usize = 5;
+/// As many of the keys are the visitor's own network and the wider networks whose places count for
+/// the whole epoch. Of the others only the recent places count.
+const LASTING_MAX: usize = 3;
 
 /// One network in one room. The first two bytes are its [`NetworkEpoch`]. The other six bytes are
 /// from its keyed hash.
@@ -60,6 +63,19 @@ impl NetworkKeys {
         &self.keys[..self.count]
     }
 
+    /// Returns the keys whose places count for the whole epoch: the visitor's own network, and then
+    /// the wider networks.
+    #[must_use]
+    pub fn lasting(&self) -> &[NetworkKey] {
+        &self.keys[..self.count.min(LASTING_MAX)]
+    }
+
+    /// Returns the keys of which only the recent places count: the IPv6 /40, and then the /32.
+    #[must_use]
+    pub fn recent(&self) -> &[NetworkKey] {
+        &self.as_slice()[self.lasting().len()..]
+    }
+
     /// Returns the keys as bytes, one after the other. This is the form in which they are stored.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
@@ -105,6 +121,15 @@ mod tests {
         assert_eq!(NetworkKeys::from_bytes(keys.as_bytes()), Some(keys));
         assert_eq!(NetworkKeys::from_bytes(&[]), Some(NetworkKeys::NONE));
         assert_eq!(NetworkKeys::from_bytes(&[0; 7]), None);
-        assert_eq!(NetworkKeys::from_bytes(&[0; 32]), None);
+        assert_eq!(NetworkKeys::from_bytes(&[0; 48]), None);
+    }
+
+    #[test]
+    fn only_the_recent_places_of_the_fourth_and_the_fifth_network_count() {
+        let of = |count: u8| (1..=count).map(|at| [at; 8]).collect::<NetworkKeys>();
+        assert_eq!(of(2).lasting(), [[1; 8], [2; 8]]);
+        assert!(of(3).recent().is_empty() && NetworkKeys::NONE.recent().is_empty());
+        assert_eq!(of(5).lasting(), [[1; 8], [2; 8], [3; 8]]);
+        assert_eq!(of(5).recent(), [[4; 8], [5; 8]]);
     }
 }

@@ -208,9 +208,9 @@ impl WaitingLine {
     ) -> Result<BegunWait, NoWait> {
         self.wait_guard.admit(network)?;
         let keys = self.network_keys(room, network, now);
-        // All who wait in the widest network share one queue. Otherwise a bot with many small
-        // networks would wait in all of them at once.
-        let queue = keys.as_slice().last().copied().unwrap_or_default();
+        // All who wait in one /24 or /48 share one queue. Otherwise a bot with many small networks
+        // would wait in all of them at once. A /40 or a /32 has too many people for one queue.
+        let queue = keys.lasting().last().copied().unwrap_or_default();
         let network_key = self.hasher.ticket_key(room.id(), network);
         let wait = WaitRequest {
             network: queue,
@@ -265,7 +265,8 @@ impl WaitingLine {
         let places = if keys.as_slice().is_empty() {
             NetworkPlaces::default()
         } else {
-            self.rooms.store().network_places(room.id(), keys).await?
+            let store = self.rooms.store();
+            store.network_places(room.id(), keys, now).await?
         };
         let price = price(document.per_network, places, purpose.demand(room));
         let provider = document.challenge.provider();

@@ -24,7 +24,7 @@ pub struct RevokeInput {
     /// The visitor's holder hash in hex, as in `X-Fairgate-Visitor` and in the draw's leaves.
     pub visitor: Option<String>,
     /// An address, or one of the networks that places are counted by: IPv4 /32 or /24, IPv6 /64,
-    /// /56 or /48.
+    /// /56, /48, /40 or /32.
     pub network: Option<String>,
     /// A code of the room.
     pub code: Option<String>,
@@ -95,7 +95,7 @@ impl RevokeInput {
         if let Some(network) = &self.network {
             let (bits, prefix) = parse_network(network).ok_or(RevokeFault {
                 field: "network",
-                why: "network is an address, or one of the networks that places are counted by: IPv4 /32 or /24, IPv6 /64, /56 or /48",
+                why: "network is an address, or one of the networks that places are counted by: IPv4 /32 or /24, IPv6 /64, /56, /48, /40 or /32",
             })?;
             return Ok(RevokeTarget::Network(bits, prefix));
         }
@@ -141,7 +141,7 @@ fn parse_network(text: &str) -> Option<(u128, u8)> {
         }
         IpAddr::V6(v6) => {
             let length = length.unwrap_or(64);
-            let is_counted = matches!(length, 64 | 56 | 48);
+            let is_counted = matches!(length, 64 | 56 | 48 | 40 | 32);
             (v6.to_bits(), is_counted.then_some(length)?)
         }
     };
@@ -257,7 +257,10 @@ mod tests {
             parse_network("2001:db8::1"),
             parse_network("2001:db8::2/64")
         );
-        assert_eq!(lengths("2001:db8::/48"), Some(48));
+        for length in [48, 40, 32] {
+            let network = format!("2001:db8::/{length}");
+            assert_eq!(lengths(&network), Some(length));
+        }
         for bad in [
             "",
             "192.0.2.7/16",

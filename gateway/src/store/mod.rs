@@ -118,12 +118,13 @@ pub trait RoomStore: Send + Sync + 'static {
     /// Gives the holder the next number, or returns the place that the holder already has. When the
     /// call returns, the store has made the number as durable as it can.
     async fn join(&self, room: &str, entrant: StoreJoinRequest) -> Result<Place, StoreJoinRefusal>;
-    /// Counts the places that these networks were given in the room, including places that visitors
-    /// gave up.
+    /// Counts the places that these networks were given in the room up to `now` (ms), including
+    /// places that visitors gave up.
     async fn network_places(
         &self,
         room: &str,
         networks: NetworkKeys,
+        now: i64,
     ) -> Result<NetworkPlaces, StoreFailure>;
     /// Forgets from which networks the places were taken. With `since`, keeps this for the day
     /// `since` and for later days.

@@ -73,17 +73,18 @@ impl NetworkToll {
         solved: None,
     };
 
-    /// Returns each network with its bound. A network that has this many places gets no more.
-    pub fn limited(&self) -> impl Iterator<Item = (NetworkKey, u64)> + use<'_> {
-        let keys = self.keys.as_slice().iter().copied();
-        keys.enumerate().map(|(at, key)| {
-            let bound = if at == 0 {
-                self.bounds.own
-            } else {
-                self.bounds.wider
-            };
-            (key, bound)
-        })
+    /// Returns each network whose places count for the whole epoch, with its bound. A network that
+    /// has this many places gets no more.
+    pub fn lasting_limits(&self) -> impl Iterator<Item = (NetworkKey, u64)> + use<'_> {
+        let NetworkBounds { own, wider, .. } = self.bounds;
+        let bounds = std::iter::once(own).chain(std::iter::repeat(wider));
+        self.keys.lasting().iter().copied().zip(bounds)
+    }
+
+    /// Returns each network of which only the recent places count, with its bound.
+    pub fn recent_limits(&self) -> impl Iterator<Item = (NetworkKey, u64)> + use<'_> {
+        let bounds = [self.bounds.slash_40, self.bounds.slash_32];
+        self.keys.recent().iter().copied().zip(bounds)
     }
 }
 

@@ -39,6 +39,7 @@ mod misconfigured;
 mod moved_ledger;
 mod moved_place;
 mod moving;
+mod networks;
 mod order_states;
 mod other_browsers;
 mod overload;

@@ -141,6 +141,8 @@ fn every_case<'a>() -> Vec<Case<'a>> {
         many_changed_wishes_are_read_in_parts,
         the_wishes_of_a_place_that_was_given_up_are_forgotten,
         joins_at_once_exceed_no_bound,
+        the_price_in_one_slash_40_grows_with_its_recent_places,
+        the_recent_places_of_a_slash_32_bound_joins_and_claims,
         a_place_counts_after_it_was_left,
         networks_of_a_room_that_is_over_are_forgotten,
         the_waits_of_a_network_follow_each_other_up_to_a_limit,

@@ -72,7 +72,7 @@ impl RoomLine {
                 has_visitor: !place.left && !place.void,
                 done: place.done,
             });
-            line.networks.count(place.join.networks);
+            line.networks.count(place.join.networks, place.join.at);
             line.done += u64::from(place.done);
             if place.left || place.void {
                 line.absent.mark_left(place.join.number);
@@ -142,7 +142,7 @@ impl RoomLine {
             return JoinAssignment::Toll(refusal);
         }
         self.networks.use_up(entrant.toll.solved, entrant.now);
-        self.networks.count(entrant.toll.keys);
+        self.networks.count(entrant.toll.keys, entrant.now);
         if let Some(code) = code {
             self.codes.insert(code, Some(number));
         }
@@ -169,10 +169,10 @@ impl RoomLine {
     /// Makes a number void because its join was not written to the ledger. Its holder may join
     /// again with the same code.
     pub(super) fn void_number(&mut self, number: u64, networks: NetworkKeys) {
-        self.networks.uncount(networks);
         let Some(slot) = self.slots.get_mut(index(number)) else {
             return;
         };
+        self.networks.uncount(networks, slot.at);
         let (holder, code) = (slot.holder, slot.code);
         (slot.has_visitor, slot.holder) = (false, VOID);
         if let Entry::Occupied(entry) = self.by_holder.entry(holder)

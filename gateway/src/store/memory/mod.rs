@@ -202,8 +202,11 @@ impl RoomStore for MemoryRoomStore {
         &self,
         room: &str,
         networks: NetworkKeys,
+        now: i64,
     ) -> Result<NetworkPlaces, StoreFailure> {
-        Ok(self.room_line(room)?.lock().networks.places_of(networks))
+        let line = self.room_line(room)?;
+        let line = line.lock();
+        Ok(line.networks.places_of(networks, now))
     }
 
     async fn forget_networks(

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 use fairgate_rules::network_limits::NetworkPlaces;
+use fairgate_rules::recent_places::RecentPlaces;
 
 use crate::ledger::{NetworkEpoch, NetworkKey, NetworkKeys};
 use crate::store::{NetworkToll, SingleUseId, TollRefusal, WaitRequest, WaitReservation};
@@ -38,6 +39,8 @@ impl<K: Eq + Hash> EndingEntries<K> {
 #[derive(Default)]
 pub(super) struct LineNetworks {
     places: HashMap<NetworkKey, u64>,
+    /// The recent places of very wide networks.
+    recent: HashMap<NetworkKey, RecentPlaces>,
     /// The used ids of challenges and codes.
     used: EndingEntries<[u8; 16]>,
     /// When the last wait of each network ends.
@@ -45,22 +48,34 @@ pub(super) struct LineNetworks {
 }
 
 impl LineNetworks {
-    pub(super) fn places_of(&self, networks: NetworkKeys) -> NetworkPlaces {
-        let mut places = networks
-            .as_slice()
-            .iter()
-            .map(|key| self.places.get(key).copied().unwrap_or_default());
+    pub(super) fn places_of(&self, networks: NetworkKeys, now: i64) -> NetworkPlaces {
+        let mut places = networks.lasting().iter().map(|key| self.lasting_of(key));
+        let mut recent = networks.recent().iter().map(|key| self.recent_of(key, now));
         NetworkPlaces {
             own: places.next().unwrap_or_default(),
             wider: places.max().unwrap_or_default(),
+            slash_40: recent.next().unwrap_or_default(),
+            slash_32: recent.next().unwrap_or_default(),
         }
+    }
+
+    fn lasting_of(&self, network: &NetworkKey) -> u64 {
+        self.places.get(network).copied().unwrap_or_default()
+    }
+
+    fn recent_of(&self, network: &NetworkKey, now: i64) -> u64 {
+        let recent = self.recent.get(network);
+        recent.map_or(0, |recent| recent.count_at(now))
     }
 
     /// Refuses a visitor who has not paid enough. Changes nothing.
     pub(super) fn check(&self, toll: &NetworkToll, now: i64) -> Result<(), TollRefusal> {
-        let places = |key| self.places.get(&key).copied().unwrap_or_default();
-        if toll.limited().any(|(key, bound)| places(key) >= bound) {
-            return Err(TollRefusal::TooManyPlaces(self.places_of(toll.keys)));
+        let mut lasting = toll.lasting_limits();
+        let mut recent = toll.recent_limits();
+        if lasting.any(|(key, bound)| self.lasting_of(&key) >= bound)
+            || recent.any(|(key, bound)| self.recent_of(&key, now) >= bound)
+        {
+            return Err(TollRefusal::TooManyPlaces(self.places_of(toll.keys, now)));
         }
         let used_until = toll
             .solved
@@ -101,26 +116,39 @@ impl LineNetworks {
     /// all places. Waits and used ids stay until they end.
     pub(super) fn forget(&mut self, since: Option<NetworkEpoch>) {
         match since {
-            Some(since) => self
-                .places
-                .retain(|key, _| NetworkEpoch::of(key).is_since(since)),
-            None => self.places.clear(),
-        }
-    }
-
-    /// Stops counting a place that could not be written.
-    pub(super) fn uncount(&mut self, networks: NetworkKeys) {
-        for key in networks.as_slice() {
-            if let Some(count) = self.places.get_mut(key) {
-                *count = count.saturating_sub(1);
+            Some(since) => {
+                let is_kept = |key: &NetworkKey| NetworkEpoch::of(key).is_since(since);
+                self.places.retain(|key, _| is_kept(key));
+                self.recent.retain(|key, _| is_kept(key));
+            }
+            None => {
+                self.places.clear();
+                self.recent.clear();
             }
         }
     }
 
-    /// Counts one place.
-    pub(super) fn count(&mut self, networks: NetworkKeys) {
-        for key in networks.as_slice() {
+    /// Stops counting a place that was given at `at` (ms) and could not be written.
+    pub(super) fn uncount(&mut self, networks: NetworkKeys, at: i64) {
+        for key in networks.lasting() {
+            if let Some(count) = self.places.get_mut(key) {
+                *count = count.saturating_sub(1);
+            }
+        }
+        for key in networks.recent() {
+            if let Some(recent) = self.recent.get_mut(key) {
+                recent.uncount(at);
+            }
+        }
+    }
+
+    /// Counts one place that was given at `at` (ms).
+    pub(super) fn count(&mut self, networks: NetworkKeys, at: i64) {
+        for key in networks.lasting() {
             *self.places.entry(*key).or_default() += 1;
+        }
+        for key in networks.recent() {
+            self.recent.entry(*key).or_default().count(at);
         }
     }
 }

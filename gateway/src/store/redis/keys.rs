@@ -17,6 +17,7 @@
 //! | `here` | all slots of `seen` as one, only while `read_away.lua` runs |
 //! | `vitals` | what each node measured of booking |
 //! | `networks:E`, `network_epochs` | how many places each network has in epoch E; all epochs |
+//! | `recent_networks:E` | how many places each very wide network got in each of the last minutes |
 //! | `wait:N`, `solution:S` | when the last wait of a network ends; a used challenge or code |
 //! | `wishes`, `wish_changes` | the wishes of each number; the last change of each |
 //! | `moved` | when a code last brought the place of each number to another device |

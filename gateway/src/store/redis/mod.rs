@@ -153,8 +153,10 @@ impl RoomStore for RedisRoomStore {
         &self,
         room: &str,
         networks: NetworkKeys,
+        now: i64,
     ) -> Result<NetworkPlaces, StoreFailure> {
-        self.parts.networks.network_places(room, networks).await
+        let scripts = &self.parts.networks;
+        scripts.network_places(room, networks, now).await
     }
 
     async fn forget_networks(

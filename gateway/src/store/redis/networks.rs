@@ -22,14 +22,20 @@ pub struct NetworkScripts {
 }
 
 impl NetworkScripts {
-    /// Counts the places that these networks were given in the room.
+    /// Counts the places that these networks were given in the room up to `now` (ms).
     pub async fn network_places(
         &self,
         room: &str,
         networks: NetworkKeys,
+        now: i64,
     ) -> Result<NetworkPlaces, StoreFailure> {
+        let toll = NetworkToll {
+            keys: networks,
+            ..NetworkToll::NONE
+        };
         let counted = NetworkPlacesScript {
-            networks: networks.as_slice().to_vec(),
+            now_ms: now,
+            networks: limited_networks(&toll),
         };
         let life = self.lives.last_known_life(room)?;
         let reply = self.scripts.run(room, &life, counted).await?;
@@ -87,8 +93,9 @@ impl NetworkScripts {
 
 /// Returns the networks of a toll with their bounds, in the form that the scripts take.
 pub fn limited_networks(toll: &NetworkToll) -> Vec<LimitedNetworkRecord> {
-    let limited = toll.limited();
-    limited
-        .map(|(key, bound)| LimitedNetworkRecord { key, bound })
+    let record = |recent| move |(key, bound)| LimitedNetworkRecord { key, bound, recent };
+    let lasting = toll.lasting_limits().map(record(false));
+    lasting
+        .chain(toll.recent_limits().map(record(true)))
         .collect()
 }

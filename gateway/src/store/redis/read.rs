@@ -187,11 +187,15 @@ pub fn network_places(
 ) -> Result<NetworkPlaces, RedisCallError> {
     let places_of = |key: &NetworkKey| reply.field(key)?.as_count();
     let mut places = NetworkPlaces::default();
-    if let Some((own, wider)) = networks.as_slice().split_first() {
+    if let Some((own, wider)) = networks.lasting().split_first() {
         places.own = places_of(own)?;
         for key in wider {
             places.wider = places.wider.max(places_of(key)?);
         }
+    }
+    let recent = [&mut places.slash_40, &mut places.slash_32];
+    for (key, counted) in networks.recent().iter().zip(recent) {
+        *counted = places_of(key)?;
     }
     Ok(places)
 }

@@ -263,7 +263,9 @@ impl LineFillSummary {
             living,
             done,
             code: join.code.map(|code| code.0),
-            networks: join.networks.as_bytes().to_vec(),
+            at_ms: join.at,
+            networks: join.networks.lasting().as_flattened().to_vec(),
+            recent_networks: join.networks.recent().as_flattened().to_vec(),
         }
     }
 

@@ -6,6 +6,7 @@ use fairgate_redis::{redis_scripts, script_family, script_record};
 use fairgate_rules::entry_door::{ASKS_AGAIN_MS, ASKS_LATE_MS, LOOKS_FOR_SPACE_MS};
 use fairgate_rules::entry_gate::WINDOW_S;
 use fairgate_rules::pace::VISITOR_U;
+use fairgate_rules::recent_places::{RECENT_SLICE_MS, RECENT_SLICES};
 use fairgate_rules::release_cohorts::{PAST_KEPT, SHOW_UP_MIN, SHOW_UP_WEIGHT, TICK_MS};
 
 script_family! {
@@ -22,6 +23,8 @@ script_family! {
         TICK_MS = TICK_MS,
         VISITOR_U = VISITOR_U,
         LEEWAY_S = LEEWAY_S,
+        RECENT_SLICE_MS = RECENT_SLICE_MS,
+        RECENT_SLICES = RECENT_SLICES,
     }
     {
         /// The life that the caller knows from the ledger.
@@ -34,6 +37,8 @@ script_family! {
     pub struct RoomBuildFamily = "room_" (LIFE) [base, building]
     where {
         LEEWAY_S = LEEWAY_S,
+        RECENT_SLICE_MS = RECENT_SLICE_MS,
+        RECENT_SLICES = RECENT_SLICES,
     }
     {
         /// The node that fills the room in.
@@ -46,7 +51,10 @@ script_family! {
 script_family! {
     /// The family of scripts that run whether or not the room lives. They have no common arguments.
     pub struct AnyRoomFamily = "room_" (LIFE) [base]
-    where {}
+    where {
+        RECENT_SLICE_MS = RECENT_SLICE_MS,
+        RECENT_SLICES = RECENT_SLICES,
+    }
     {}
 }
 
@@ -77,10 +85,12 @@ script_record! {
 }
 
 script_record! {
-    /// A network and its bound. A network that has this many places gets no more.
+    /// A network and its bound. A network that has this many places gets no more. Of a `recent`
+    /// network only the recent places count.
     pub struct LimitedNetworkRecord {
         key: [u8; 8],
         bound: u64,
+        recent: bool,
     }
 }
 
@@ -104,8 +114,12 @@ script_record! {
         living: bool,
         done: bool,
         code: Option<[u8; 32]>,
+        /// When the place was given, in milliseconds.
+        at_ms: i64,
         /// The keys of the place's networks, 8 bytes each.
         networks: Vec<u8>,
+        /// The keys of the networks of which only the recent places count.
+        recent_networks: Vec<u8>,
     }
 }
 
@@ -223,7 +237,8 @@ redis_scripts! {
 
     /// Counts the places of networks.
     pub struct NetworkPlacesScript = network_places [networks] {
-        [networks]: [u8; 8],
+        now_ms: i64,
+        [networks]: LimitedNetworkRecord,
     }
 
     /// Forgets the networks of places. With `since`, keeps the networks of the day `since` and of

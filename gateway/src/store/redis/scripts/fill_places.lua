@@ -6,7 +6,12 @@ for filled in each_places() do
   if filled.done == '1' then call('SETBIT', K('done'), at, 1) end
   if filled.code ~= '' then call('HSET', K('code_of'), at, filled.code) end
   for from = 1, #filled.networks, 8 do
-    count_place(string.sub(filled.networks, from, from + 7))
+    count_lasting_place(string.sub(filled.networks, from, from + 7))
+  end
+  if slice_of(filled.at_ms) >= slice_of(now_ms) - RECENT_SLICES then
+    for from = 1, #filled.recent_networks, 8 do
+      count_recent_place(string.sub(filled.recent_networks, from, from + 7), filled.at_ms)
+    end
   end
 end
 return 1

@@ -18,7 +18,11 @@ if number >= num(life.ceiling) then return named({ kind = 'full' }) end
 use_solution()
 local networks = {}
 for network in each_networks() do
-  count_place(network.key)
+  if network.recent == '1' then
+    count_recent_place(network.key, now_ms)
+  else
+    count_lasting_place(network.key)
+  end
   networks[#networks + 1] = network.key
 end
 call('HSET', LIFE, 'next', number + 1)

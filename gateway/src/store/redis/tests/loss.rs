@@ -201,13 +201,18 @@ async fn the_places_of_networks_are_counted_over_all_nodes_and_survive_a_loss() 
     }
     let house = House::of(2).await;
     house.lives_in(1).await;
-    let keys: NetworkKeys = [[1; 8], [2; 8]].into_iter().collect();
+    let keys: NetworkKeys = (1..=5).map(|at| [at; 8]).collect();
+    let now = Clock::system().now_ms();
     let visitor = |of| StoreJoinRequest {
         toll: NetworkToll {
             keys,
-            bounds: NetworkBounds { own: 4, wider: 9 },
+            bounds: NetworkBounds {
+                own: 4,
+                ..NetworkBounds::NONE
+            },
             solved: None,
         },
+        now,
         ..entrant(of)
     };
     for of in 0..4 {
@@ -229,11 +234,17 @@ async fn the_places_of_networks_are_counted_over_all_nodes_and_survive_a_loss() 
     // The other node may learn of the new life a moment later.
     let until = Instant::now() + PATIENCE;
     let places = loop {
-        match house.nodes[1].network_places("r", keys).await {
+        match house.nodes[1].network_places("r", keys, now).await {
             Ok(places) => break places,
             Err(why) => assert!(Instant::now() < until, "no answer yet: {why}"),
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     };
-    assert_eq!(places, NetworkPlaces { own: 4, wider: 4 });
+    let counted = NetworkPlaces {
+        own: 4,
+        wider: 4,
+        slash_40: 4,
+        slash_32: 4,
+    };
+    assert_eq!(places, counted);
 }

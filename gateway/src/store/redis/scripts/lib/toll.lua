@@ -3,7 +3,7 @@
 local function toll_refusal()
   local places, over = {}, false
   for network in each_networks() do
-    local count = places_of(network.key)
+    local count = places_of(network, now_ms)
     places[network.key] = count
     over = over or count >= tonumber(network.bound)
   end

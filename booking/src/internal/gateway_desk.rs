@@ -399,9 +399,9 @@ impl GatewayDesk {
             .filter_map(|show| self.catalogue.find_show(show))
             .collect();
         let now_ms = self.clock.now_ms();
-        // The request names only the departures with a row in the ledger, but all departures on sale
-        // must be counted. The departures in the request are therefore left out, and all departures that the
-        // room covers are counted instead.
+        // The request names only the departures with a row in the ledger, but all departures on
+        // sale must be counted. The departures in the request are therefore left out, and all
+        // departures that the room covers are counted instead.
         let trains = self.catalogue.trains_of(&ask.room, now_ms).await?;
         let mut counted = found.clone();
         counted.retain(|show| show.run.is_none());

@@ -208,20 +208,7 @@ impl SaleRun<'_> {
         let (settings, now_s) = (&sale.room.pace, f64::from(second));
         self.cohorts
             .close_windows(now_ms, i64::from(sale.room.claim_s) * 1_000);
-        let measured = PaceMeasurements {
-            now: now_ms,
-            inside: self.tally.inside_by_age(now_ms),
-            called: self.cohorts.expected(),
-            entering: 0,
-            show_up: self.cohorts.show_up(),
-            done: self.tally.done,
-            ended: self.tally.passes_ended,
-            seats: self
-                .world
-                .stock
-                .supply(now_ms, self.world.choosing_time.mean_s()),
-            reading: self.world.server.reading(now_ms),
-        };
+        let measured = self.measure(now_ms);
         let limits = self.memory.limits(settings, &measured);
         let closed = sale.room.closes_s.is_some_and(|closes_s| now_s >= closes_s);
         let sold_out = self.world.stock.is_sold_out();
@@ -259,6 +246,23 @@ impl SaleRun<'_> {
                 figures.p99_ms = measured.reading.p99_ms.unwrap_or(0);
                 figures.calls = self.world.server.calls();
             });
+    }
+
+    fn measure(&mut self, now_ms: i64) -> PaceMeasurements {
+        PaceMeasurements {
+            now: now_ms,
+            inside: self.tally.inside_by_age(now_ms),
+            called: self.cohorts.expected(),
+            entering: 0,
+            show_up: self.cohorts.show_up(),
+            done: self.tally.done,
+            ended: self.tally.passes_ended,
+            seats: self
+                .world
+                .stock
+                .supply(now_ms, self.world.choosing_time.mean_s()),
+            reading: self.world.server.reading(now_ms),
+        }
     }
 
     fn release(

@@ -540,13 +540,13 @@ async fn a_restart_keeps_every_place_rank_pass_and_the_counter() {
     for (place, number) in &visitors {
         let seen = gateway.place("demo", place).await;
         if seen["state"] == "called" {
-            passes.insert(
-                place,
-                gateway
-                    .call("POST", "/v1/rooms/demo/pass", Some(place), None)
-                    .await
-                    .json(),
-            );
+            let claimed = gateway
+                .call("POST", "/v1/rooms/demo/pass", Some(place), None)
+                .await;
+            // More than one tick may have called visitors, and they enter at the pace.
+            if claimed.status == 201 {
+                passes.insert(place, claimed.json());
+            }
         }
         before.insert(*number, seen["rank"].clone());
     }

@@ -194,7 +194,6 @@ const WORDED_BESIDE_CODES: &[&str] = &[
     "capacity",
     "capacity_sold",
     "cleared",
-    "going_in",
     "held_elsewhere",
     "hold_released",
     "invalid",

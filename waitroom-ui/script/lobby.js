@@ -55,7 +55,7 @@ function update(change) {
   } else {
     announce(t(`lobby.state.${state}.title`), URGENT.includes(state) || URGENT.includes(before));
   }
-  if (["going_in", "not_open", "offline", "server"].includes(problemShown())) showProblem(null);
+  if (["not_called", "not_open", "offline", "server"].includes(problemShown())) showProblem(null);
 }
 
 const newsOf = ({ room, place }, state) => ({ message: room.message, isPaused: Boolean(room.paused), rank: place?.rank, noneLeft: isNoneLeft(room, state) });
@@ -218,13 +218,13 @@ async function sendSolved(secret, send, begin) {
   return solver ? solver.withChallenge(base, secret, send, begin, answer) : answer;
 }
 
-let joiningAgain = 0;
-let claimingAgain = 0;
+/** Repeats a refused join or claim at the time that the server gave. */
+let again = 0;
 /** The secret that this page joins with. A browser that stores nothing has one place at most. */
 const pageSecret = randomHex(32);
 async function join(event) {
   event.preventDefault();
-  clearTimeout(joiningAgain);
+  clearTimeout(again);
   if (!navigator.cookieEnabled) return showProblem(COOKIES_BLOCKED);
   const code = $("code")?.value.trim();
   if ($("code") && !code) return $("code").focus();
@@ -259,7 +259,7 @@ function joinRefused(problem) {
   const actions = mayPass(problem) ? [{ label: t("common.try_again"), run: () => $("join-form").requestSubmit() }] : [];
   showProblem(problem, values, actions);
   // The server gave this browser a time of its own, and accepts its join at that time.
-  if (problem.code === "too_many_joins") joiningAgain = setTimeout(() => $("join-form").requestSubmit(), 1000 * (problem.retry_after_s ?? 10));
+  if (problem.code === "too_many_joins") again = setTimeout(() => $("join-form").requestSubmit(), 1000 * (problem.retry_after_s ?? 10));
   if (problem.code === "room_closed" || problem.code === "not_open") refreshRoom();
   if (["code_invalid", "code_used"].includes(problem.code)) $("code")?.setAttribute("aria-invalid", "true");
 }
@@ -273,10 +273,10 @@ async function claimPass(event) {
 
 /**
  * Claims the pass. Meanwhile `button` shows that the call is running. Returns whether the visitor
- * has the pass now. If not, shows why. `again` repeats what the visitor did.
+ * has the pass now. If not, shows why. `repeat` does again what the visitor did.
  */
-async function claim(button, again) {
-  clearTimeout(claimingAgain);
+async function claim(button, repeat) {
+  clearTimeout(again);
   busy(button, t("lobby.turn_working"));
   const send = (challenge) => call("POST", `${base}/pass`, challenge ? { body: { challenge } } : {});
   const answer = await sendSolved(undefined, send, solving(button));
@@ -289,13 +289,10 @@ async function claim(button, again) {
     return true;
   }
   const { problem } = answer;
-  const wait = problem.wait?.known ? t("lobby.wait_between", { p50: span(problem.wait.p50_s), p90: span(problem.wait.p90_s) }) : t("lobby.wait_unknown");
   // Those who were called go in one after another. The page asks again when the server says.
-  if (problem.code === "not_called") {
-    claimingAgain = setTimeout(again, 1000 * (problem.retry_after_s ?? 2));
-    return showProblem({ code: "going_in", status: 409 }, { wait });
-  }
-  showProblem(problem, { note: problem.note }, mayPass(problem) ? [{ label: t("common.try_again"), run: again }] : []);
+  const again_s = problem.code === "not_called" && problem.retry_after_s;
+  if (again_s) again = setTimeout(repeat, 1000 * again_s);
+  showProblem(problem, { again: again_s && span(again_s), note: problem.note }, mayPass(problem) ? [{ label: t("common.try_again"), run: repeat }] : []);
   if (problem.code === "room_closed") update({ room: { ...now.room, phase: "closed" } });
 }
 

@@ -40,10 +40,10 @@ impl WaitEstimate {
     /// visitor asks at that time.
     #[must_use]
     pub fn until_entry(ms: u64) -> Self {
-        let seconds = ms as f64 / 1_000.0;
+        let seconds = ms.div_ceil(100) as f64 / 10.0;
         Self {
             known: true,
-            p50_s: Some(tenths(seconds)),
+            p50_s: Some(seconds),
             p90_s: Some(tenths(seconds + TICK_P90_S)),
         }
     }

@@ -28,6 +28,7 @@ mod everyday;
 mod exchanges;
 mod first_load;
 mod free;
+mod going_in;
 mod harness;
 mod keyboard;
 mod last_seats;

@@ -17,8 +17,8 @@ pub struct FinishedHistory {
 }
 
 impl FinishedHistory {
-    /// Begins a history at `now` (ms). Visitors who got their tickets before do not count as late
-    /// ones.
+    /// Begins a history at `now` (ms). Visitors who got their tickets before do not count, because
+    /// it is not known when they got them.
     pub fn new(now: i64, total: u64) -> Self {
         Self {
             newest_at: now,
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_long_silence_nobody_counts_as_late() {
+    fn after_a_long_silence_it_is_not_known_who_was_served_lately() {
         let (history, total) = after(FinishedHistory::new(0, 0), 0, 100, 2);
         assert_eq!(history.lately(4_000_000, total + 50), 0);
     }

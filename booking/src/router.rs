@@ -231,6 +231,7 @@ fn for_gateways(routes: InternalRoutes) -> Router {
         .route("/shows/{show}/changes", get(internal::changes))
         .route("/signals", get(internal::signals))
         .route("/waiting", post(internal::waiting))
+        .route("/left-baskets", post(internal::left_baskets))
         .layer(Extension(BodyBytesMax(INTERNAL_BODY_MAX)))
         .layer(guard)
         .with_state(routes);

@@ -454,6 +454,10 @@ fn start_upkeep(waiting_line: WaitingLine, searches: SearchQuotas, metrics: Prom
             if evicted.elapsed() >= EVICT_EVERY {
                 evicted = tokio::time::Instant::now();
                 waiting_line.evict_guards();
+                waiting_line
+                    .rooms
+                    .socket_peers()
+                    .forget_gone(waiting_line.rooms.now_ms());
                 searches.evict();
             }
         }

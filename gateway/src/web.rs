@@ -160,6 +160,13 @@ impl WebRequestPolicy {
         self.address_from_proxies(headers).unwrap_or(peer.ip())
     }
 
+    /// Returns whether a request came through a proxy: one that is trusted, or one that names a
+    /// client.
+    #[must_use]
+    pub fn came_through_proxy(&self, headers: &HeaderMap) -> bool {
+        self.inner.trusted_hops > 0 || names_client_address(headers)
+    }
+
     /// Returns the network that a request comes from. Counts the request for [`Self::warnings`].
     #[must_use]
     pub fn network(&self, headers: &HeaderMap, peer: SocketAddr) -> ClientNetwork {

@@ -7,6 +7,7 @@ import { Countdown } from "./countdown.js";
 import { forgetHold, holdKept, Intent, orderElsewhere } from "./holds.js";
 import { journeyWords } from "./journey.js";
 import { keepOrder } from "./keys.js";
+import { Live } from "./live.js";
 import { money } from "./money.js";
 import { MoreTime } from "./more-time.js";
 import { skewOf } from "./skew.js";
@@ -24,6 +25,9 @@ const SUMS = ["amount_too_small", "amount_too_large", "amount_too_fine"];
 let hold = null;
 let timer = 0;
 let sending = false; // True while the order is sent, and after it was placed.
+// While this page has a socket, the server knows that its visitor is here and keeps the basket.
+const live = data.room ? new Live(data.room, {}) : null;
+let isFillingIn = false; // True once the server knows that the visitor fills in the form.
 
 async function start() {
   ready();
@@ -38,12 +42,25 @@ async function start() {
   if (!hold) return showProblem(answer.problem, {}, [{ label: t("common.try_again"), run: () => location.reload() }]);
   if (hold.state === "ordered") return orderedElsewhere();
   render();
+  live?.start();
   // The seats and the form appear together, so that no button moves while somebody is about to
   // press it.
   for (const part of ["basket", "buyer-form"]) show($(part));
   addEventListener("storage", ({ key }) => [`fairgate.hold.${id}`, `fairgate.ordered.${id}`].includes(key) && look());
   document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && look());
   timer = setInterval(() => document.visibilityState === "visible" && look(), LOOK_MS);
+}
+
+/**
+ * Tells the server that the visitor fills in the form. From then on, the basket lasts to its
+ * deadline, even if the browser closes this page meanwhile. If the server does not hear it, the
+ * next key tells it again.
+ */
+async function fillIn() {
+  if (isFillingIn || !data.room) return;
+  isFillingIn = true;
+  const answer = await call("POST", `/v1/rooms/${encodeURIComponent(data.room)}/place/checkout`);
+  isFillingIn = answer.ok;
 }
 
 /** Shows the seats, the total and the time that is left. */
@@ -98,6 +115,7 @@ async function look() {
 /** Ends the checkout: nothing more can be ordered here. */
 function close() {
   countdown.stop();
+  live?.stop();
   clearInterval(timer);
   hold = null;
   for (const part of ["basket", "buyer-form"]) show($(part), false);
@@ -191,4 +209,5 @@ function refused(problem) {
 }
 
 $("buyer-form").addEventListener("submit", pay);
+$("buyer-form").addEventListener("input", fillIn);
 start();

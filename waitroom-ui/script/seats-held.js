@@ -1,7 +1,7 @@
 // The bar for a hold: its seats, total and clock, and buttons to extend, release or change it and
 // to go to the checkout.
 
-import { $, announce, call, kept, make, put, show, showProblem, t } from "./core.js";
+import { $, announce, call, kept, make, put, show, showProblem, span, t } from "./core.js";
 import { Countdown } from "./countdown.js";
 import { forgetHold, holdKept, Intent, orderOf, rememberHold } from "./holds.js";
 import { money } from "./money.js";
@@ -90,6 +90,8 @@ export class HeldBar {
     const added = [...(this.change?.add ?? [])].map((label) => pill(label, null, "add"));
     $("held-seats").replaceChildren(...held, ...added);
     put("held-total", money(this.hold.total));
+    show($("held-away"), Boolean(this.hold.away_s));
+    if (this.hold.away_s) put("held-away", t("seats.held_away", { span: span(this.hold.away_s) }));
     show($("held-apart"), this.hold.next_to_each_other === false && this.hold.seats.length > 1);
     this.moreTime.render();
     show($("change-lead"), changing);

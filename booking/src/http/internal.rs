@@ -24,8 +24,8 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::http::internal_key::InternalKey;
 use crate::internal::gateway_desk::{BookingPulse, GatewayDesk, ShowSummary};
 use crate::internal::wire::{
-    self, CoverageRequest, EndRoomsRequest, InternalHoldSignal, OnsaleReply, PulseRequest,
-    ShowChangesRequest, StopPassesRequest, WaitingRequest,
+    self, CoverageRequest, EndRoomsRequest, InternalHoldSignal, LeftBasketsRequest, OnsaleReply,
+    PulseRequest, ShowChangesRequest, StopPassesRequest, WaitingRequest,
 };
 use crate::store::HoldSignal;
 
@@ -123,6 +123,14 @@ pub(crate) async fn waiting(
     JsonBody(ask): JsonBody<WaitingRequest>,
 ) -> Result<Json<Vec<Holder>>, Problem> {
     Ok(Json(routes.desk.waiting(ask.here).await?))
+}
+
+pub(crate) async fn left_baskets(
+    State(routes): State<InternalRoutes>,
+    JsonBody(ask): JsonBody<LeftBasketsRequest>,
+) -> Result<StatusCode, Problem> {
+    routes.desk.end_left_baskets(ask.left).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 pub(crate) async fn snapshot(

@@ -9,8 +9,8 @@ use fairgate_base::clock::Clock;
 use fairgate_base::process::search_threads::SearchThreads;
 use fairgate_base::process::warning_log::ledger_away;
 use fairgate_model::grid::picture::CellChanges;
-use fairgate_model::holds::{HeldSeat, HoldSignalState};
-use fairgate_model::ids::ShowId;
+use fairgate_model::holds::{HeldSeat, HoldPurpose, HoldSignalState};
+use fairgate_model::ids::{HoldId, ShowId};
 use fairgate_model::onsale::OnsaleRequest;
 use fairgate_model::shows::Show;
 use fairgate_model::shows::coverage::withheld_shows_warning;
@@ -24,11 +24,13 @@ use serde::{Deserialize, Serialize};
 use crate::catalogue::Catalogue;
 use crate::catalogue::onsale::{HeldSeats, OnsaleStepDone};
 use crate::cinema::CinemaCatalogue;
-use crate::internal::wire::{OnsaleReply, PulseRequest, RoomEndNotice, StoppedPassNotice};
+use crate::internal::wire::{
+    LeftBasket, OnsaleReply, PulseRequest, RoomEndNotice, StoppedPassNotice,
+};
 use crate::inventory::seats::{PriceTier, SeatInventory, ShowSeatFigures, ShowSeatsLeft};
 use crate::ledger::{Ledger, LedgerError, RoomEnd};
 use crate::stopped_passes::StoppedPasses;
-use crate::store::{HoldSignal, SEATS_SILENT};
+use crate::store::{HoldSignal, InventoryRefusal, SEATS_SILENT};
 use crate::waitlist::here::SeenVisitors;
 
 /// What operators read if nothing outside the ledger remembers how far it got.
@@ -485,6 +487,29 @@ impl GatewayDesk {
         let items = hold.map(|hold| hold.items).unwrap_or_default();
         let label = |item: &HeldSeat| show.seat_label(item.seat).to_owned();
         items.iter().map(label).collect()
+    }
+
+    /// Frees the seats of baskets whose visitors are gone. A basket that has ended or has become an
+    /// order stays as it is.
+    ///
+    /// # Errors
+    /// Returns an error if the seats' store did not answer for one of them. The others are free.
+    pub async fn end_left_baskets(&self, left: Vec<LeftBasket>) -> Result<(), LedgerError> {
+        let mut unanswered = None;
+        for LeftBasket { hold, holder } in left {
+            let Ok(hold) = hold.parse::<HoldId>() else {
+                continue;
+            };
+            let store = &self.seats.store;
+            match store.release(&hold, holder, &[HoldPurpose::Basket]).await {
+                Ok(()) => metrics::counter!("fairgate_baskets_left_total").increment(1),
+                Err(error @ (InventoryRefusal::NotReady | InventoryRefusal::Unreachable)) => {
+                    unanswered = Some(LedgerError::Unavailable(error.to_string()));
+                }
+                Err(_) => {}
+            }
+        }
+        unanswered.map_or(Ok(()), Err)
     }
 
     /// Notes that these waiting visitors have a socket at the calling gateway, so that they keep

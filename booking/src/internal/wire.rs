@@ -169,6 +169,22 @@ pub struct WaitingRequest {
     pub here: Vec<Holder>,
 }
 
+/// A basket whose visitor is gone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftBasket {
+    /// The id of the hold.
+    pub hold: String,
+    /// The visitor who made it.
+    pub holder: Holder,
+}
+
+/// `POST /internal/v1/left-baskets`: ends baskets whose visitors are gone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftBasketsRequest {
+    /// The baskets.
+    pub left: Vec<LeftBasket>,
+}
+
 /// The number of bytes before the packed cells: the version and the cell count.
 const SNAPSHOT_HEAD: usize = 12;
 

@@ -4,6 +4,7 @@
 pub mod choosing_time;
 pub mod claim_timing;
 pub mod counter;
+pub mod departures;
 pub mod draw;
 pub mod entry_door;
 pub mod entry_gate;

@@ -24,6 +24,9 @@ pub struct PaceMeasurements {
     /// The visitors inside, by the time since their claim. A visitor is inside from the claim until
     /// the order is ticketed or the pass runs out.
     pub inside: [u64; 4],
+    /// Those of the visitors inside who were told that there are no seats for them, and hold none,
+    /// by the time since their claim.
+    pub told_none: [u64; 4],
     /// Called visitors who are present, have not claimed, are within their window, and are expected
     /// to come.
     pub called: u64,
@@ -163,6 +166,7 @@ impl PaceMemory {
         };
         let people = PeopleAhead {
             inside: measured.inside,
+            told_none: measured.told_none,
             entered: self.entries.map_or([0; 4], |entries| {
                 entries.entered_by_age(measured.now, measured.entered())
             }),
@@ -293,6 +297,7 @@ mod tests {
         let measured = PaceMeasurements {
             now: *now,
             inside: [0; 4],
+            told_none: [0; 4],
             called: 0,
             entering: 0,
             show_up: 1.0,

@@ -47,6 +47,8 @@ pub struct PeopleAhead {
     /// The visitors inside, by the time since their claim: one group for each limit in
     /// [`AGES_S`](crate::entry_history::AGES_S), and one group for longer times.
     pub inside: [u64; 4],
+    /// Those of the visitors inside who were told that there are no seats for them, and hold none.
+    pub told_none: [u64; 4],
     /// The visitors who entered in the time span of each group, whether they are still inside or
     /// not.
     pub entered: [u64; 4],
@@ -104,23 +106,27 @@ impl SeatDemand {
             people.ended,
         ]
         .map(as_f64);
-        let inside: u64 = people.inside.iter().sum();
+        // Whoever was told that there are no seats does not take those that come free meanwhile,
+        // unless the visitor asks again. Most of them have left.
+        let looking: [u64; 4] = std::array::from_fn(|group| {
+            people.inside[group].saturating_sub(people.told_none[group])
+        });
+        let looking_total: u64 = looking.iter().sum();
         let habits = VisitHabits::measure(&EntryCounts {
             entered: people.entered,
             inside: people.inside,
             ended: people.ended,
             pass_s: people.pass_s,
         });
-        let still_wanting: f64 = people
-            .inside
+        let still_wanting: f64 = looking
             .iter()
             .zip(habits.still_want_seats())
             .map(|(count, weight)| as_f64(*count) * weight)
             .sum();
-        let share_without_basket = if inside == 0 {
+        let share_without_basket = if looking_total == 0 {
             0.0
         } else {
-            (as_f64(inside) - baskets).max(0.0) / as_f64(inside)
+            (as_f64(looking_total) - baskets).max(0.0) / as_f64(looking_total)
         };
         // Hardly anybody buys a basket that is older than two minutes. Of the other baskets, a part
         // will be left behind, too.
@@ -213,6 +219,7 @@ mod tests {
     };
     const PEOPLE: PeopleAhead = PeopleAhead {
         inside: [0; 4],
+        told_none: [0; 4],
         entered: [0; 4],
         pass_s: 600,
         called: 0.0,

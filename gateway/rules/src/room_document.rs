@@ -36,6 +36,13 @@ impl PaceMode {
     }
 }
 
+/// The default of [`RoomDocument::away_s`].
+const AWAY_S: u64 = 60;
+
+fn default_away_s() -> u64 {
+    AWAY_S
+}
+
 fn fixed() -> PaceMode {
     PaceMode::Fixed
 }
@@ -172,6 +179,10 @@ pub struct RoomDocument {
     pub pass_s: u64,
     /// How long a called visitor may take to claim, in seconds.
     pub claim_s: u64,
+    /// After how long the basket of a visitor who is known to be gone lapses, in seconds. A stored
+    /// room without this field has the default.
+    #[serde(default = "default_away_s")]
+    pub away_s: u64,
     /// What everybody must solve to join. A stored room without this field has the challenge
     /// `none`.
     #[serde(default)]
@@ -218,6 +229,9 @@ pub struct RoomDocumentInput {
     pub pass_s: Option<i64>,
     /// How long a called visitor may take to claim, in seconds.
     pub claim_s: Option<i64>,
+    /// After how long the basket of a visitor who is known to be gone lapses, in seconds: 10 to
+    /// 86400, by default 60. A basket in checkout is never taken early.
+    pub away_s: Option<i64>,
     /// `cookie`; `device` is not available yet.
     pub binding: Option<String>,
     /// `none` or `pow`. `turnstile` or `hcaptcha` only if the settings name an account for it.
@@ -254,6 +268,7 @@ impl RoomDocument {
             p99_ms: 300,
             pass_s: 600,
             claim_s: 120,
+            away_s: AWAY_S,
             challenge: ChallengePolicy::None,
             per_network: NetworkLimits::default(),
             codes: JoinCodePolicy::None,
@@ -300,6 +315,7 @@ impl RoomDocument {
             p99_ms: checked_number("p99_ms", input.p99_ms, 300, 1, 60_000, &mut faults),
             pass_s: checked_number("pass_s", input.pass_s, 600, 10, 86_400, &mut faults),
             claim_s: checked_number("claim_s", input.claim_s, 120, 5, 86_400, &mut faults),
+            away_s: checked_number("away_s", input.away_s, AWAY_S, 10, 86_400, &mut faults),
             challenge: ChallengePolicy::parse_setting(input.challenge.as_deref(), &mut faults),
             per_network: input.per_network.unwrap_or_default().checked(&mut faults),
             codes: checked_word("codes", input.codes.as_deref(), CODES, &mut faults),

@@ -39,6 +39,10 @@ pub struct NodeMeasurements {
     pub lag_ms: u64,
     /// Whether the process refuses new holds because it is overloaded.
     pub shedding: bool,
+    /// The visitors inside the room who were told at this node that there are no seats for them,
+    /// and hold none, by the time since they entered. A node of an earlier version sends none.
+    #[serde(default)]
+    pub told_none: [u64; 4],
 }
 
 impl NodeMeasurements {
@@ -63,6 +67,12 @@ pub fn bucket(ms: f64) -> usize {
     // Below a millisecond, the logarithm is negative and becomes 0.
     let at = (ms.ln() / BUCKET_STEP.ln()).ceil().max(0.0) as usize;
     at.min(BUCKETS - 1)
+}
+
+/// Adds up the visitors of all nodes who were told that there are no seats for them.
+#[must_use]
+pub fn told_none(nodes: &[NodeMeasurements]) -> [u64; 4] {
+    std::array::from_fn(|group| nodes.iter().map(|node| node.told_none[group]).sum())
 }
 
 /// Combines the measurements of all nodes into booking's health.

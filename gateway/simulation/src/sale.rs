@@ -101,6 +101,8 @@ pub struct PlannedRoom {
     pub closes_s: Option<f64>,
     /// For how long after the call a visitor is expected to claim, in seconds.
     pub claim_s: u32,
+    /// After how long the basket of a visitor who is gone lapses, in seconds.
+    pub away_s: u32,
 }
 
 /// The seats of one show and its times.

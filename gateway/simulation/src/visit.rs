@@ -18,6 +18,8 @@ use crate::wishes::{WishedSeats, by_weight};
 const BASKETS_MAX: u32 = 4;
 /// How long a visitor takes to change its mind about a basket or an order, in seconds.
 const MIND_S: f64 = 0.3;
+/// After a declined payment, the order waits for another payment for this long, in milliseconds.
+const PAY_AGAIN_MS: i64 = 60_000;
 
 /// How a visit ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +107,10 @@ pub struct SimulatedVisit {
     /// Until when the visitor can order the basket or pay the order, in milliseconds after the
     /// start.
     until_ms: i64,
+    /// Whether the visitor has a socket while it is inside, so that it is known when it is gone.
+    socket: bool,
+    /// Whether the visitor was told that there are no seats, and holds none.
+    pub told_none: bool,
 }
 
 fn ms(seconds: f64) -> i64 {
@@ -140,6 +146,8 @@ impl SimulatedVisit {
             taken: None,
             lock: 0,
             until_ms: 0,
+            socket: visitor.socket,
+            told_none: false,
         }
     }
 
@@ -308,7 +316,9 @@ impl SimulatedVisit {
         let answered_ms = world.server.answer(now_ms);
         self.until_ms = now_ms + i64::from(show.hold_s) * 1_000;
         let lock_ms = self.until_ms + i64::from(show.grace_s) * 1_000;
-        let Some(taken) = world.stock.hold(&wish, lock_ms) else {
+        let held = world.stock.hold(&wish, lock_ms);
+        self.told_none = held.is_none();
+        let Some(taken) = held else {
             if self.rounds_left == 0 {
                 return self.find_no_seats(world, answered_ms);
             }
@@ -335,10 +345,19 @@ impl SimulatedVisit {
     fn keep_basket(&mut self, world: &mut VisitWorld, now_ms: i64) {
         if self.gives_up {
             self.end = Some(VisitEnd::GaveUp);
-            return;
+            return self.leave_basket(world, now_ms);
         }
         let order_s = world.sale.behaviour.order_s.draw(&mut self.rng);
         self.schedule_step(world, now_ms + ms(order_s), VisitStep::Order);
+    }
+
+    /// Leaves the page, and with it the basket. A basket whose visitor is known to be gone lapses
+    /// early.
+    fn leave_basket(&mut self, world: &mut VisitWorld, now_ms: i64) {
+        let away_ms = i64::from(world.sale.room.away_s) * 1_000;
+        if self.socket {
+            self.schedule_step(world, now_ms + away_ms, VisitStep::Lapse(self.lock));
+        }
     }
 
     fn order(&mut self, world: &mut VisitWorld, now_ms: i64) {
@@ -374,6 +393,8 @@ impl SimulatedVisit {
             self.end = Some(VisitEnd::TooLate);
         } else if declined {
             self.end = Some(VisitEnd::Declined);
+            let again_ms = now_ms + PAY_AGAIN_MS;
+            self.schedule_step(world, again_ms, VisitStep::Lapse(self.lock));
         } else {
             self.schedule_step(world, answered_ms, VisitStep::Paid);
         }

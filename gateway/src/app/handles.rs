@@ -11,7 +11,7 @@ use crate::follow::RoomFollower;
 use crate::guard::{AttemptGuards, JoinGuard, NetworkHasher, SearchQuotas, WaitGuard, WishGuard};
 use crate::line::WaitingLine;
 use crate::line::come_back::LineComeBackTimes;
-use crate::line::hold_times::LineHoldTimes;
+use crate::line::visitors_inside::LineVisitorsInside;
 use crate::load::ProcessLoad;
 use crate::ops::GatewayOpsRoutes;
 use crate::personal::PersonalEventHub;
@@ -133,7 +133,7 @@ pub(super) fn gateway_handles(
             come_back_times: Arc::new(LineComeBackTimes {
                 rooms: rooms.clone(),
             }),
-            hold_times: Arc::new(LineHoldTimes {
+            visitors: Arc::new(LineVisitorsInside {
                 rooms: rooms.clone(),
             }),
         },

@@ -4,6 +4,7 @@
 
 mod drawing;
 mod forgetting;
+mod left_baskets;
 mod returning;
 mod stopping;
 
@@ -24,6 +25,7 @@ use crate::room::{Room, RoomRegistry};
 use crate::store::StoreFailure;
 use crate::upstream::PulseRequest;
 use forgetting::NetworkForgetter;
+use left_baskets::LeftBaskets;
 use returning::ReturningPlaces;
 use stopping::RoomStopper;
 
@@ -46,6 +48,7 @@ struct RoomLoopState {
     returning: ReturningPlaces,
     forgetter: NetworkForgetter,
     stopper: RoomStopper,
+    left_baskets: LeftBaskets,
     reported_at: Option<Instant>,
     /// When the next release is due.
     next_release: Instant,
@@ -89,6 +92,7 @@ async fn run(
         returning: ReturningPlaces::default(),
         forgetter: NetworkForgetter::default(),
         stopper: RoomStopper::default(),
+        left_baskets: LeftBaskets::default(),
         reported_at: None,
         next_release: Instant::now(),
         sampled_ms: sample_time(&room, rooms.now_ms()),
@@ -165,6 +169,7 @@ async fn one_beat(
         // Places are ended and networks are forgotten even if the sample was not written.
         state.stopper.stop_some(rooms, room, now).await?;
         state.forgetter.forget_some(rooms, room, now).await?;
+        state.left_baskets.end_some(rooms, room, now).await?;
         sampled?;
     }
     Ok(())

@@ -3,7 +3,6 @@
 
 pub mod claim;
 pub mod come_back;
-pub mod hold_times;
 pub mod http;
 mod join;
 mod leave;
@@ -13,6 +12,7 @@ mod rejoin;
 pub mod release;
 mod tick_findings;
 mod toll;
+pub mod visitors_inside;
 pub mod wishes;
 
 use fairgate_pass::PlaceClaims;

@@ -9,7 +9,7 @@ use fairgate_rules::pace::RankPresence;
 use fairgate_rules::presence_bitmap::PresenceBitmap;
 use fairgate_rules::release_cohorts::RankCall;
 use fairgate_rules::room_document::{LineMethod, RoomDocument};
-use fairgate_rules::vitals;
+use fairgate_rules::vitals::{self, NodeMeasurements};
 
 use crate::room::{RankedLine, Room, RoomRegistry};
 use crate::store::{CalledRanks, NumberSet, StoreFailure, TickFigures, TickFiguresRequest};
@@ -44,11 +44,12 @@ impl TickFindings {
         let nodes: Vec<_> = figures
             .vitals
             .iter()
-            .filter_map(|text| vitals::NodeMeasurements::parse(text))
+            .filter_map(|text| NodeMeasurements::parse(text))
             .collect();
         PaceMeasurements {
             now: self.now,
             inside: by_age(&figures.beyond, figures.counts.inside),
+            told_none: vitals::told_none(&nodes),
             called: figures.expected,
             entering: figures.entering,
             show_up: figures.show_up,
@@ -121,11 +122,15 @@ pub(super) async fn gather_findings(
             .saturating_add_unsigned(pass_s)
             .saturating_sub_unsigned(age_s)
     });
+    let vitals = NodeMeasurements {
+        told_none: room.told_none().by_age(now_s),
+        ..rooms.health().vitals()
+    };
     let request = TickFiguresRequest {
         now,
         claim_ms: window_ms(&row.document),
         ends_s: ends_s.to_vec(),
-        vitals: rooms.health().vitals().to_text(),
+        vitals: vitals.to_text(),
     };
     let figures = rooms.store().tick_figures(room.id(), request).await?;
     let looked = now - last.looked_at >= LOOK_EVERY_MS

@@ -150,6 +150,7 @@ fn planned_room(document: &RoomDocument, began_at: i64) -> PlannedRoom {
         draw_s: 0.0,
         closes_s: document.closes_at.map(seconds),
         claim_s: u32::try_from(document.claim_s).unwrap_or(u32::MAX),
+        away_s: u32::try_from(document.away_s).unwrap_or(u32::MAX),
     }
 }
 

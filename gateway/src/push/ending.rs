@@ -34,6 +34,11 @@ impl SocketEnd {
         }
     }
 
+    /// Returns whether the other end closed the socket or the connection.
+    pub(super) fn is_by_other_end(&self) -> bool {
+        matches!(self, Self::Gone | Self::ByClient)
+    }
+
     /// Closes with 1008: the client broke a rule.
     pub(super) fn policy(reason: &'static str) -> Self {
         Self::Close(close_code::POLICY, reason.into())

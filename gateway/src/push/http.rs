@@ -1,11 +1,12 @@
 //! The call that opens a live socket: checks who may open one, and serves the socket until it ends.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::ws::WebSocketUpgrade;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
-use axum::extract::{Path, State};
+use axum::extract::{ConnectInfo, Path, State};
 use axum::http::{HeaderMap, header};
 use axum::response::Response;
 use fairgate_base::http::{Problem, ProblemCode};
@@ -19,8 +20,11 @@ use super::socket::VisitorSocket;
 use crate::line::http::required;
 use crate::line::{PlaceCredential, recognise};
 use crate::personal::PersonalReceiver;
+use crate::room::RoomRegistry;
 use crate::room::presence::PresenceGuard;
+use crate::room::socket_peers::SocketPeer;
 use crate::store::PresentedPlace;
+use crate::web::peer_of;
 
 /// The longest message (bytes) that a client may send.
 const MESSAGE_BYTES_MAX: usize = 4096;
@@ -33,6 +37,7 @@ pub(crate) async fn live(
     State(push): State<LiveSockets>,
     Path(id): Path<String>,
     headers: HeaderMap,
+    peer: Option<Extension<ConnectInfo<SocketAddr>>>,
     connection: Option<Extension<ConnectionHandle>>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
@@ -64,9 +69,18 @@ pub(crate) async fn live(
     let permit = push.limit.acquire()?;
     let upgrade = with_limits(upgrade.protocols(["fairgate.v1"]), MESSAGE_BYTES_MAX);
     let presented = Arc::new(PresentedPlace::from(&place));
+    let peer = SocketPeer {
+        address: peer_of(peer.as_deref()).ip(),
+        is_proxy: push.web.came_through_proxy(&headers),
+    };
+    push.rooms.socket_peers().note_opened(peer);
     let opened = OpenedSocket {
         personal: push.personal.listen(place.holder, room.id(), place.number),
-        _presence: room.presence().socket_opened(Arc::clone(&presented)),
+        presence: room.presence().socket_opened(Arc::clone(&presented)),
+        peer: OpenPeer {
+            rooms: push.rooms.clone(),
+            peer,
+        },
         stopping: push.rooms.stopping(),
         _permit: permit,
     };
@@ -110,9 +124,23 @@ fn subprotocol_place(headers: &HeaderMap) -> Option<&str> {
 /// What an open socket keeps until it ends.
 struct OpenedSocket {
     personal: PersonalReceiver,
-    _presence: PresenceGuard,
+    presence: PresenceGuard,
+    peer: OpenPeer,
     stopping: watch::Receiver<bool>,
     _permit: SocketPermit,
+}
+
+/// Counts a socket of a peer until it is dropped.
+struct OpenPeer {
+    rooms: RoomRegistry,
+    peer: SocketPeer,
+}
+
+impl Drop for OpenPeer {
+    fn drop(&mut self) {
+        let now = self.rooms.now_ms();
+        self.rooms.socket_peers().note_closed(self.peer, now);
+    }
 }
 
 /// Serves a socket until it ends.
@@ -129,6 +157,10 @@ fn serve_socket(
         let end = visitor
             .run(&mut opened.personal, &mut opened.stopping)
             .await;
+        if end.is_by_other_end() {
+            let now = opened.peer.rooms.now_ms();
+            opened.presence.note_closed_by(opened.peer.peer, now);
+        }
         // The future of `end` is boxed. Otherwise the task of every socket would need room for it.
         Box::pin(visitor.end(end)).await;
         metrics::gauge!("fairgate_sockets").decrement(1);

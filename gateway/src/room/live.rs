@@ -22,6 +22,7 @@ use super::presence::VisitorPresence;
 use super::refused_calls::RefusedCalls;
 use super::stops::RoomStops;
 use super::tick::RoomTick;
+use super::told_none::VisitorsToldNone;
 use super::wish_board::WishBoard;
 use crate::ledger::{PassStopCause, ReleaseRow, RoomRow};
 
@@ -52,6 +53,7 @@ struct RoomState {
     stops: RoomStops,
     refused_calls: RefusedCalls,
     choosing_time: Mutex<ChoosingTime>,
+    told_none: VisitorsToldNone,
     wishes: WishBoard,
     release: tokio::sync::Mutex<ReleaseCounter>,
     nudge: Notify,
@@ -78,6 +80,7 @@ impl Room {
             stops: RoomStops::default(),
             refused_calls: RefusedCalls::default(),
             choosing_time: Mutex::default(),
+            told_none: VisitorsToldNone::default(),
             wishes: WishBoard::default(),
             release: tokio::sync::Mutex::new(release.into()),
             nudge: Notify::new(),
@@ -251,6 +254,12 @@ impl Room {
     /// Notes that a visitor holds seats `took_ms` milliseconds after the call.
     pub fn note_choosing_time(&self, took_ms: i64) {
         self.inner.choosing_time.lock().note(took_ms);
+    }
+
+    /// Returns the visitors inside who were told at this node that there are no seats for them.
+    #[must_use]
+    pub fn told_none(&self) -> &VisitorsToldNone {
+        &self.inner.told_none
     }
 
     /// Returns what the places wish for, as this node knows it.

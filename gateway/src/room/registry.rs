@@ -13,6 +13,7 @@ use rand::Rng;
 use tokio::sync::{mpsc, watch};
 
 use super::draw_state::DrawState;
+use super::socket_peers::SocketPeers;
 use super::{Room, RoomTroubles};
 use crate::ledger::{DrawSecret, LedgerError, RoomLedger, RoomRow};
 use crate::store::RoomStore;
@@ -62,6 +63,7 @@ struct RoomRegistryState {
     /// Sends opened rooms to the task that runs their loops.
     opened: mpsc::UnboundedSender<Room>,
     troubles: RoomTroubles,
+    socket_peers: SocketPeers,
 }
 
 impl RoomRegistry {
@@ -75,6 +77,7 @@ impl RoomRegistry {
             rooms: RwLock::default(),
             opened,
             troubles: RoomTroubles::default(),
+            socket_peers: SocketPeers::default(),
         };
         let rooms = Self {
             inner: Arc::new(inner),
@@ -174,6 +177,12 @@ impl RoomRegistry {
             show.walk_in && !patterns().any(|pattern| overlap(pattern, show.id.as_str()))
         });
         Ok(shows)
+    }
+
+    /// Returns this node's sockets of all rooms by peer.
+    #[must_use]
+    pub fn socket_peers(&self) -> &SocketPeers {
+        &self.inner.socket_peers
     }
 
     /// Returns the troubles that this node found with its rooms.

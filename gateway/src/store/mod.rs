@@ -2,6 +2,7 @@
 //! Each method of [`RoomStore`] does one complete step, such as a join or a freeze. Every
 //! implementation passes the same contract suite.
 
+mod baskets;
 #[cfg(test)]
 pub mod contract;
 mod figures;
@@ -16,6 +17,7 @@ use async_trait::async_trait;
 use fairgate_base::retry::BackgroundError;
 use fairgate_pass::{Digest, Holder};
 
+pub use baskets::{BASKET_KNOWN_MS, NotedBasket};
 pub use figures::{
     AdmissionDecision, CalledRanks, Claimant, FailedPassClaim, RecordedPassClaim, RoomCounts,
     TickCarryover, TickEnd, TickFigures, TickFiguresRequest,
@@ -37,6 +39,11 @@ use crate::ledger::{
 /// A visitor counts as away after not being seen for this many seconds. For as many seconds after
 /// its start, a store counts every visitor as here.
 pub const AWAY_AFTER_S: i64 = 60;
+
+/// A store tells at most this many seconds too early when a visitor was seen.
+pub const SEEN_EARLY_S: i64 = 5;
+/// A store knows for at least this many seconds when a visitor was seen.
+pub const SEEN_KNOWN_S: i64 = 75;
 
 /// Why the store gave no answer.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -240,6 +247,34 @@ pub trait RoomStore: Send + Sync + 'static {
     /// store. If this is a new incarnation, visitors who are here should show their places again.
     async fn note_seen(&self, room: &str, numbers: &[u64], now_s: i64)
     -> Result<u64, StoreFailure>;
+    /// Returns those of the numbers whose visitors any node saw at `since_s` or later. A store may
+    /// also return visitors who were seen up to [`SEEN_EARLY_S`] before, and may forget visitors
+    /// who were last seen more than [`SEEN_KNOWN_S`] before `now_s`.
+    async fn seen_since(
+        &self,
+        room: &str,
+        numbers: &[u64],
+        since_s: i64,
+        now_s: i64,
+    ) -> Result<Vec<u64>, StoreFailure>;
+    /// Notes a basket that the visitor of a number made. The store forgets it after
+    /// [`BASKET_KNOWN_MS`], or if it loses its data.
+    async fn note_basket(
+        &self,
+        room: &str,
+        number: u64,
+        basket: NotedBasket,
+    ) -> Result<(), StoreFailure>;
+    /// Notes that the visitor of a number fills in the checkout at `at` (ms). All baskets that the
+    /// visitor has made by then are in checkout.
+    async fn note_checkout(&self, room: &str, number: u64, at: i64) -> Result<(), StoreFailure>;
+    /// Returns the baskets that the visitor of a number made, as far as the store knows them.
+    async fn baskets_of(
+        &self,
+        room: &str,
+        number: u64,
+        now: i64,
+    ) -> Result<Vec<NotedBasket>, StoreFailure>;
     /// Returns the numbers of visitors who have not been seen for [`AWAY_AFTER_S`]. A store may
     /// report a visitor a few seconds late, but never early. The set is empty for [`AWAY_AFTER_S`]
     /// after the first call, and again after the store lost the room.

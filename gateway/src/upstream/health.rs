@@ -157,6 +157,7 @@ impl BookingHealth {
             seconds: self.inner.window.lock().seconds(now),
             lag_ms: self.inner.load.lag_ms(),
             shedding: self.inner.load.level() >= LoadLevel::Holds,
+            told_none: [0; 4],
         }
     }
 

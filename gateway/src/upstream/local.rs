@@ -16,8 +16,8 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::{
     BookingCondition, BookingCore, BookingDependencies, BookingFailure, BookingPulse,
-    BookingSeatSnapshot, HoldSignal, OnsaleReply, PulseRequest, RoomEndNotice, ShowSummary,
-    StoppedPassNotice,
+    BookingSeatSnapshot, HoldSignal, LeftBasket, OnsaleReply, PulseRequest, RoomEndNotice,
+    ShowSummary, StoppedPassNotice,
 };
 
 /// How many signals wait for a slow reader before the oldest are dropped.
@@ -145,6 +145,10 @@ impl BookingCore for EmbeddedBooking {
 
     async fn sync_waiting(&self, connected: Vec<Holder>) -> Result<Vec<Holder>, BookingFailure> {
         Ok(self.booking.gateways().waiting(connected).await?)
+    }
+
+    async fn end_left_baskets(&self, left: Vec<LeftBasket>) -> Result<(), BookingFailure> {
+        Ok(self.booking.gateways().end_left_baskets(left).await?)
     }
 
     async fn condition(&self) -> BookingCondition {

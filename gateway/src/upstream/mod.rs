@@ -19,7 +19,8 @@ pub use booking::config::PaymentSettings;
 pub use booking::http::route_kinds::{RouteKind, route_kind};
 pub use booking::internal::gateway_desk::{BookingCondition, BookingPulse, ShowSummary};
 pub use booking::internal::wire::{
-    InternalHoldSignal as HoldSignal, OnsaleReply, PulseRequest, RoomEndNotice, StoppedPassNotice,
+    InternalHoldSignal as HoldSignal, LeftBasket, OnsaleReply, PulseRequest, RoomEndNotice,
+    StoppedPassNotice,
 };
 pub use booking::inventory::seats::{CategorySeatsLeft, PriceTier, ShowSeatsLeft};
 use bytes::Bytes;
@@ -165,6 +166,9 @@ pub trait BookingCore: Send + Sync + 'static {
     /// Reports to booking which waiting visitors are connected to this gateway, and returns all
     /// visitors who wait for seats.
     async fn sync_waiting(&self, connected: Vec<Holder>) -> Result<Vec<Holder>, BookingFailure>;
+    /// Ends baskets whose visitors are gone. A basket that has ended or has become an order stays
+    /// as it is. Calling again is harmless.
+    async fn end_left_baskets(&self, left: Vec<LeftBasket>) -> Result<(), BookingFailure>;
     /// Subscribes to the signals about holds, which go on to the visitors' sockets.
     fn hold_signals(&self) -> tokio::sync::broadcast::Receiver<HoldSignal>;
 }

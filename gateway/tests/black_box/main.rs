@@ -32,6 +32,7 @@ mod going_in;
 mod harness;
 mod keyboard;
 mod last_seats;
+mod left_baskets;
 mod line;
 mod log;
 mod looks;

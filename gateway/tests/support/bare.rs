@@ -5,6 +5,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use booking::internal::wire::LeftBasket;
 use fairgate_model::grid::picture::CellChanges;
 use fairgate_model::ids::ShowId;
 use fairgate_model::onsale::{OnsaleReport, OnsaleRequest, OnsaleStep};
@@ -30,6 +31,7 @@ struct State {
     coverage: Vec<(String, Vec<String>)>,
     waiting: Vec<Holder>,
     here: Vec<Holder>,
+    left_baskets: Vec<LeftBasket>,
     onsale_refusal: Option<(OnsaleStep, OnsaleReport)>,
     withheld: Vec<ShowId>,
 }
@@ -203,6 +205,11 @@ impl BookingCore for Bare {
         let mut state = self.state.lock();
         state.here.extend(here);
         Ok(state.waiting.clone())
+    }
+
+    async fn end_left_baskets(&self, left: Vec<LeftBasket>) -> Result<(), BookingFailure> {
+        self.state.lock().left_baskets.extend(left);
+        Ok(())
     }
 
     fn hold_signals(&self) -> broadcast::Receiver<HoldSignal> {

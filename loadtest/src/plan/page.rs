@@ -294,6 +294,7 @@ impl PlanPage<'_> {
             ("max_inside", room.pace.max_inside.to_string()),
             ("claim_s", room.claim_s.to_string()),
             ("pass_s", room.pace.pass_s.to_string()),
+            ("away_s", room.away_s.to_string()),
         ];
         if let Some(show) = self.sale.shows.first() {
             settings.push(("hold_s", show.hold_s.to_string()));

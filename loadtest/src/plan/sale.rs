@@ -77,6 +77,7 @@ pub fn planned_sale(
             draw_s: seconds(room.draw_at),
             closes_s,
             claim_s: u32::try_from(room.claim_s).unwrap_or(u32::MAX),
+            away_s: u32::try_from(room.away_s).unwrap_or(u32::MAX),
         },
         shows: planned,
         crowd: CrowdSettings {

@@ -9,7 +9,7 @@ use fairgate_simulation::sale::PlannedSale;
 const STEPS: i32 = 6;
 
 /// The settings that can be varied.
-const FIELDS: [&str; 8] = [
+const FIELDS: [&str; 9] = [
     "per_s",
     "max_inside",
     "visitors",
@@ -17,6 +17,7 @@ const FIELDS: [&str; 8] = [
     "pay_s",
     "claim_s",
     "pass_s",
+    "away_s",
     "calls_per_s",
 ];
 
@@ -120,6 +121,7 @@ impl PlanSweep {
             "pay_s" => sale.shows.iter_mut().for_each(|show| show.pay_s = whole),
             "claim_s" => sale.room.claim_s = whole,
             "pass_s" => sale.room.pace.pass_s = whole,
+            "away_s" => sale.room.away_s = whole,
             _ => sale.server.calls_per_s = Some(value),
         }
     }

@@ -128,7 +128,12 @@ impl SaleRun<'_> {
                 .note(visitor.rank, |seats| stock.has(seats));
         }
         let (was_inside, had_ended) = (visitor.inside, visitor.end);
+        let was_told_none = visitor.told_none && was_inside;
         visitor.step(step, &mut self.world, now_ms);
+        let is_told_none = visitor.told_none && visitor.inside;
+        if was_told_none != is_told_none {
+            self.tally.told_none(visitor.entered_ms, is_told_none);
+        }
         if was_inside && !visitor.inside {
             let ticketed = visitor.end == Some(VisitEnd::Ticketed);
             self.tally.no_longer_inside(visitor.entered_ms, ticketed);
@@ -195,6 +200,9 @@ impl SaleRun<'_> {
         self.cohorts.end_entry(visitor.rank);
         self.tally.entered(now_ms, first);
         visitor.enter(&mut self.world, now_ms);
+        if visitor.told_none {
+            self.tally.told_none(now_ms, true);
+        }
     }
 
     fn tick(&mut self, second: u32) {
@@ -252,6 +260,7 @@ impl SaleRun<'_> {
         PaceMeasurements {
             now: now_ms,
             inside: self.tally.inside_by_age(now_ms),
+            told_none: self.tally.told_none_by_age(now_ms),
             called: self.cohorts.expected(),
             entering: 0,
             show_up: self.cohorts.show_up(),

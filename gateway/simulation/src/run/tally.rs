@@ -31,6 +31,9 @@ pub struct SaleTally {
     inside_most: u64,
     /// For each second in which visitors entered, how many of them are still inside.
     inside_since: VecDeque<(i64, u64)>,
+    /// For each second in which visitors entered, how many of those inside were told that there are
+    /// no seats, and hold none.
+    told_none_since: BTreeMap<i64, u64>,
     /// The visitors in [`SaleOutcome::told_no`], counted by the second after the start in which
     /// they learned it.
     told_no: BTreeMap<i64, u64>,
@@ -57,6 +60,7 @@ impl SaleTally {
             inside: 0,
             inside_most: 0,
             inside_since: VecDeque::new(),
+            told_none_since: BTreeMap::new(),
             told_no: BTreeMap::new(),
             calls_per_s_most: 0,
             waits_s: std::array::from_fn(|_| Vec::new()),
@@ -107,6 +111,17 @@ impl SaleTally {
         }
     }
 
+    /// Counts a visitor inside who is told that there are no seats, or no longer counts one who
+    /// holds seats now or is no longer inside.
+    pub fn told_none(&mut self, entered_ms: i64, is_told: bool) {
+        let count = self.told_none_since.entry(entered_ms / 1_000).or_default();
+        if is_told {
+            *count += 1;
+        } else {
+            *count -= 1;
+        }
+    }
+
     /// Counts the end of a visit.
     pub fn ended(&mut self, end: VisitEnd, now_ms: i64) {
         self.under_way -= 1;
@@ -117,20 +132,17 @@ impl SaleTally {
     }
 
     /// Returns the visitors inside by the time since they entered.
-    pub fn inside_by_age(&mut self, now_ms: i64) -> [u64; 4] {
-        let now = now_ms / 1_000;
-        let oldest_s = AGES_S[AGES_S.len() - 1] as i64;
-        let mut groups = [0; 4];
-        for (at, count) in self.inside_since.iter().rev() {
-            let age = now - at;
-            if age >= oldest_s {
-                break;
-            }
-            let group = AGES_S.iter().position(|below| age < *below as i64);
-            groups[group.unwrap_or(3)] += count;
-        }
-        groups[3] += self.inside - groups.iter().sum::<u64>();
-        groups
+    pub fn inside_by_age(&self, now_ms: i64) -> [u64; 4] {
+        let newest_first = self.inside_since.iter().rev().copied();
+        by_age(newest_first, self.inside, now_ms)
+    }
+
+    /// Returns the visitors inside who were told that there are no seats, by the time since they
+    /// entered.
+    pub fn told_none_by_age(&self, now_ms: i64) -> [u64; 4] {
+        let newest_first = self.told_none_since.iter().rev();
+        let newest_first = newest_first.map(|(at, count)| (*at, *count));
+        by_age(newest_first, self.told_none_since.values().sum(), now_ms)
     }
 
     /// Adds the figures of one second. `fill` sets the figures that the tally does not know.
@@ -249,4 +261,22 @@ impl SaleTally {
             calls_per_s_most: self.calls_per_s_most,
         }
     }
+}
+
+/// Sorts visitors into the groups of [`AGES_S`]. `newest_first` has the seconds in which visitors
+/// entered and how many entered then, and `total` is the number of them all.
+fn by_age(newest_first: impl Iterator<Item = (i64, u64)>, total: u64, now_ms: i64) -> [u64; 4] {
+    let now = now_ms / 1_000;
+    let oldest_s = AGES_S[AGES_S.len() - 1] as i64;
+    let mut groups = [0; 4];
+    for (at, count) in newest_first {
+        let age = now - at;
+        if age >= oldest_s {
+            break;
+        }
+        let group = AGES_S.iter().position(|below| age < *below as i64);
+        groups[group.unwrap_or(3)] += count;
+    }
+    groups[3] += total - groups.iter().sum::<u64>();
+    groups
 }

@@ -28,6 +28,7 @@ pub fn sale() -> PlannedSale {
             draw_s: 20.0,
             closes_s: None,
             claim_s: 120,
+            away_s: 60,
         },
         shows: vec![PlannedShow {
             seats: 100,

@@ -192,6 +192,26 @@ pub(crate) async fn last_move(
     Ok(([no_store()], Json(answer)).into_response())
 }
 
+/// Say that you fill in the checkout
+///
+/// A basket whose visitor is gone lapses after the room's `away_s`. After this call, the baskets
+/// that you have made so far stay yours to their deadline, even if you close the page.
+#[utoipa::path(post, path = "/v1/rooms/{room}/place/checkout", operation_id = "begin_checkout", tag = "lobby", params(("room" = String, Path,)),
+    responses((status = 204), (status = 401, description = "place_required, place_invalid"), (status = 403, description = "origin_refused, revoked"), (status = 410, description = "place_left")))]
+pub(crate) async fn begin_checkout(
+    State(waiting_line): State<WaitingLine>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<StatusCode, Problem> {
+    waiting_line.web.check_origin(&headers)?;
+    let room = waiting_line.rooms.get(&id)?;
+    let now = waiting_line.rooms.now_ms();
+    let place = required(&waiting_line.rooms, &room, &headers, now).await?;
+    let store = waiting_line.rooms.store();
+    store.note_checkout(room.id(), place.number, now).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
 /// Leave the line for good
 #[utoipa::path(delete, path = "/v1/rooms/{room}/place", tag = "lobby", params(("room" = String, Path,)),
     responses((status = 204), (status = 401, description = "place_required, place_invalid")))]

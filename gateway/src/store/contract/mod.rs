@@ -2,6 +2,7 @@
 //! ledger. `open(true)` opens a store over the same data as before, as a restart does. One case
 //! takes random steps and compares the store with a model.
 
+mod baskets;
 mod ending;
 mod entering;
 mod inside;
@@ -14,6 +15,7 @@ mod wishes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use baskets::*;
 use ending::*;
 use entering::*;
 use fairgate_pass::{Digest, Holder};
@@ -137,6 +139,8 @@ fn every_case<'a>() -> Vec<Case<'a>> {
         a_visitor_who_left_with_a_live_pass_fills_an_entry_until_no_node_takes_it,
         a_pass_that_ran_out_fills_an_entry_while_it_is_taken_except_for_its_visitor,
         a_network_gets_as_many_places_as_it_paid_for,
+        baskets_are_known_by_number_and_those_made_before_a_checkout_are_in_it,
+        it_is_known_who_was_seen_since_a_moment,
         the_last_wishes_of_a_number_are_kept_and_their_changes_are_read_once,
         many_changed_wishes_are_read_in_parts,
         the_wishes_of_a_place_that_was_given_up_are_forgotten,

@@ -9,6 +9,7 @@ use fairgate_pass::{Digest, Holder, VOID};
 use fairgate_rules::release_cohorts::{ClaimToEnter, EntryDecision, ReleaseCohorts, TickAccounts};
 
 use super::absence::AbsentNumbers;
+use super::baskets::LineBaskets;
 use super::networks::LineNetworks;
 use super::passes::LinePasses;
 use super::places::{LineSlot, index};
@@ -50,6 +51,7 @@ pub(super) struct RoomLine {
     cohorts: ReleaseCohorts,
     pub(super) networks: LineNetworks,
     pub(super) wishes: LineWishes,
+    pub(super) baskets: LineBaskets,
     /// When the place of a number was last brought to another device (ms). A restart forgets this.
     pub(super) moved_at: HashMap<u64, i64>,
 }
@@ -395,6 +397,10 @@ impl RoomLine {
 
     pub(super) fn note_seen(&mut self, numbers: &[u64], now_s: i64) {
         self.presence.note_seen(self.slots.len(), numbers, now_s);
+    }
+
+    pub(super) fn seen_since(&self, numbers: &[u64], since_s: i64) -> Vec<u64> {
+        self.presence.seen_since(numbers, since_s)
     }
 
     pub(super) fn away_numbers(&mut self, now_s: i64) -> NumberSet {

@@ -3,6 +3,7 @@
 //! store, not a mock.
 
 mod absence;
+mod baskets;
 mod line;
 mod networks;
 mod passes;
@@ -26,7 +27,7 @@ use crate::ledger::{
     NetworkEpoch, NetworkKeys, RoomAuditEntry, RoomChangeOutcome, RoomLedger,
 };
 use crate::store::{
-    AdmissionDecision, Claimant, FailedPassClaim, NumberSet, Place, PresentedPlace,
+    AdmissionDecision, Claimant, FailedPassClaim, NotedBasket, NumberSet, Place, PresentedPlace,
     PresentedPlaceStatus, RecordedPassClaim, RoomCounts, RoomStore, SingleUseId, StoreFailure,
     StoreFreezeOutcome, StoreJoinRefusal, StoreJoinRequest, StoreLeaveRequest, TickEnd,
     TickFigures, TickFiguresRequest, WaitRequest, WaitReservation, WishChanges, WishCursor,
@@ -401,6 +402,44 @@ impl RoomStore for MemoryRoomStore {
     ) -> Result<u64, StoreFailure> {
         self.room_line(room)?.lock().note_seen(numbers, now_s);
         Ok(ONE_LIFE)
+    }
+
+    async fn seen_since(
+        &self,
+        room: &str,
+        numbers: &[u64],
+        since_s: i64,
+        _now_s: i64,
+    ) -> Result<Vec<u64>, StoreFailure> {
+        let line = self.room_line(room)?;
+        Ok(line.lock().seen_since(numbers, since_s))
+    }
+
+    async fn note_basket(
+        &self,
+        room: &str,
+        number: u64,
+        basket: NotedBasket,
+    ) -> Result<(), StoreFailure> {
+        let line = self.room_line(room)?;
+        line.lock().baskets.note(number, basket);
+        Ok(())
+    }
+
+    async fn note_checkout(&self, room: &str, number: u64, at: i64) -> Result<(), StoreFailure> {
+        let line = self.room_line(room)?;
+        line.lock().baskets.note_checkout(number, at);
+        Ok(())
+    }
+
+    async fn baskets_of(
+        &self,
+        room: &str,
+        number: u64,
+        now: i64,
+    ) -> Result<Vec<NotedBasket>, StoreFailure> {
+        let line = self.room_line(room)?;
+        Ok(line.lock().baskets.of_number(number, now))
     }
 
     async fn away_numbers(&self, room: &str, now_s: i64) -> Result<NumberSet, StoreFailure> {

@@ -29,6 +29,15 @@ impl LinePresence {
         }
     }
 
+    /// Returns those of the numbers whose visitors were seen at `since_s` or later.
+    pub(super) fn seen_since(&self, numbers: &[u64], since_s: i64) -> Vec<u64> {
+        let is_seen = |number: &&u64| {
+            let seen_at_s = self.seen_at_s.get(index(**number));
+            seen_at_s.is_some_and(|at| i64::from(*at) >= since_s)
+        };
+        numbers.iter().filter(is_seen).copied().collect()
+    }
+
     /// Returns the numbers whose visitors are away. A join counts as seeing the visitor. For
     /// [`AWAY_AFTER_S`] after the first call, every visitor counts as here.
     pub(super) fn away_numbers(&mut self, slots: &[LineSlot], now_s: i64) -> NumberSet {

@@ -8,6 +8,7 @@
 //! passes and the release counter are written to the ledger before the caller gets the answer. A
 //! room that Redis lost is filled in again from the ledger, in its next life (`rebuild`).
 
+mod baskets;
 mod blocks;
 mod caller;
 mod claims;
@@ -47,7 +48,7 @@ use crate::ledger::{
     LedgerError, NetworkEpoch, NetworkKeys, RoomAuditEntry, RoomChangeOutcome, RoomLedger,
 };
 use crate::store::{
-    AdmissionDecision, Claimant, FailedPassClaim, NumberSet, Place, PresentedPlace,
+    AdmissionDecision, Claimant, FailedPassClaim, NotedBasket, NumberSet, Place, PresentedPlace,
     PresentedPlaceStatus, RecordedPassClaim, RoomCounts, RoomStore, SingleUseId, StoreFailure,
     StoreFreezeOutcome, StoreJoinRefusal, StoreJoinRequest, StoreLeaveRequest, TickEnd,
     TickFigures, TickFiguresRequest, WaitRequest, WaitReservation, WishChanges, WishCursor,
@@ -317,6 +318,39 @@ impl RoomStore for RedisRoomStore {
         now_s: i64,
     ) -> Result<u64, StoreFailure> {
         self.parts.presence.note_seen(room, numbers, now_s).await
+    }
+
+    async fn seen_since(
+        &self,
+        room: &str,
+        numbers: &[u64],
+        since_s: i64,
+        now_s: i64,
+    ) -> Result<Vec<u64>, StoreFailure> {
+        let presence = &self.parts.presence;
+        presence.seen_since(room, numbers, since_s, now_s).await
+    }
+
+    async fn note_basket(
+        &self,
+        room: &str,
+        number: u64,
+        basket: NotedBasket,
+    ) -> Result<(), StoreFailure> {
+        self.parts.baskets.note_basket(room, number, basket).await
+    }
+
+    async fn note_checkout(&self, room: &str, number: u64, at: i64) -> Result<(), StoreFailure> {
+        self.parts.baskets.note_checkout(room, number, at).await
+    }
+
+    async fn baskets_of(
+        &self,
+        room: &str,
+        number: u64,
+        _now: i64,
+    ) -> Result<Vec<NotedBasket>, StoreFailure> {
+        self.parts.baskets.baskets_of(room, number).await
     }
 
     async fn away_numbers(&self, room: &str, now_s: i64) -> Result<NumberSet, StoreFailure> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use fairgate_base::clock::Clock;
 use fairgate_redis::Redis;
 
+use super::baskets::BasketNotes;
 use super::blocks::NumberBlocks;
 use super::caller::RoomScriptRunner;
 use super::claims::ClaimTransitions;
@@ -37,6 +38,7 @@ pub struct StoreParts {
     pub ticks: TickTransitions,
     pub networks: NetworkScripts,
     pub wishes: WishKeeper,
+    pub baskets: BasketNotes,
     pub places: PlaceFinder,
     pub presence: RoomPresence,
 }
@@ -116,6 +118,10 @@ impl StoreDependencies {
                 lives: Arc::clone(lives),
             },
             wishes: WishKeeper {
+                scripts: Arc::clone(scripts),
+                lives: Arc::clone(lives),
+            },
+            baskets: BasketNotes {
                 scripts: Arc::clone(scripts),
                 lives: Arc::clone(lives),
             },

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::caller::RoomScriptRunner;
 use super::lives::RoomLifeReader;
 use super::read;
-use super::scripts::{NoteSeenScript, ReadAbsentScript, ReadAwayScript};
-use crate::store::{AWAY_AFTER_S, NumberSet, StoreFailure};
+use super::scripts::{FindSeenScript, NoteSeenScript, ReadAbsentScript, ReadAwayScript};
+use crate::store::{AWAY_AFTER_S, NumberSet, SEEN_KNOWN_S, StoreFailure};
 
 /// The length of a slot, seconds. A slot notes all visitors who were seen in these seconds.
 const SLOT_S: i64 = 5;
@@ -90,6 +90,25 @@ impl RoomPresence {
             self.scripts.run(room, &life, seen).await?;
         }
         Ok(life.incarnation)
+    }
+
+    /// Returns those of the numbers whose visitors were seen at `since_s` or later.
+    pub async fn seen_since(
+        &self,
+        room: &str,
+        numbers: &[u64],
+        since_s: i64,
+        now_s: i64,
+    ) -> Result<Vec<u64>, StoreFailure> {
+        let find = FindSeenScript {
+            first_slot: seen_slot(since_s.max(now_s - SEEN_KNOWN_S)),
+            // The clock of another node may be ahead.
+            last_slot: seen_slot(now_s) + 1,
+            numbers: numbers.to_vec(),
+        };
+        let life = self.lives.last_known_life(room)?;
+        let reply = self.scripts.run(room, &life, find).await?;
+        Ok(reply.read_list(fairgate_redis::RedisReply::as_count)?)
     }
 
     /// Reads which visitors have not been seen for [`AWAY_AFTER_S`].

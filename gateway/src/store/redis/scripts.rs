@@ -333,6 +333,32 @@ redis_scripts! {
         [numbers]: u64,
     }
 
+    /// Returns which of these numbers were seen in the slots from `first_slot` to `last_slot`.
+    pub struct FindSeenScript = find_seen [] {
+        first_slot: i64,
+        last_slot: i64,
+        [numbers]: u64,
+    }
+
+    /// Notes a basket of a number.
+    pub struct NoteBasketScript = note_basket [] {
+        number: u64,
+        hold: String,
+        at_ms: i64,
+        known_ms: i64,
+    }
+
+    /// Notes that the visitor of a number fills in the checkout of its baskets.
+    pub struct NoteCheckoutScript = note_checkout [] {
+        number: u64,
+        at_ms: i64,
+    }
+
+    /// Returns the baskets of a number.
+    pub struct FindBasketsScript = find_baskets [] {
+        number: u64,
+    }
+
     /// Returns the status of a signed place, and restores the place if it was lost.
     pub struct CheckPlaceScript = check_place [number_leaves, place, mark_absent, give_up, line_feed, shown] {
         ..shown: PresentedPlaceRecord,

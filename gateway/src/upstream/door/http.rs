@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::body::to_bytes;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
@@ -15,8 +16,9 @@ use fairgate_base::http::keys::bearer;
 use fairgate_base::http::{Problem, ProblemCode};
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_pass::PassClaims;
+use serde_json::Value;
 
-use super::{BookingDoor, show_of};
+use super::{BookingDoor, VisitorsInside, show_of};
 use crate::cookies::{self, CookieKind};
 
 /// Puts the door in front of booking's routes.
@@ -26,10 +28,11 @@ pub fn layer(booking: Router, door: BookingDoor) -> Router {
 
 async fn guard(State(door): State<Arc<BookingDoor>>, mut request: Request, next: Next) -> Response {
     let room = show_of(request.uri().path()).and_then(|show| door.core.room_of(show));
-    let (mut waiting, mut taker) = (None, None);
+    let takes_seats = takes_seats(request.method(), request.uri().path());
+    let (mut waiting, mut caller) = (None, None);
     if let Some(room) = &room {
-        match door.admit(&mut request, room).await {
-            Ok(Admission::Admitted(pass)) => taker = pass,
+        match door.admit(&mut request, room, takes_seats).await {
+            Ok(Admission::Admitted(pass)) => caller = pass,
             Ok(Admission::BookingDecides(problem)) => waiting = Some(problem),
             Err(problem) => return problem.into_response(),
         }
@@ -50,9 +53,17 @@ async fn guard(State(door): State<Arc<BookingDoor>>, mut request: Request, next:
             call.mark_refused();
         }
     }
-    if let (StatusCode::CREATED, Some(room), Some(pass)) = (answer.status(), &room, &taker) {
-        door.hold_times.note_hold(room, pass);
-    }
+    let answer = match (&room, &caller) {
+        (Some(room), Some(pass)) => {
+            door.visitors.note_call(room, pass);
+            if takes_seats {
+                note_seats(door.visitors.as_ref(), room, pass, answer).await
+            } else {
+                answer
+            }
+        }
+        _ => answer,
+    };
     match waiting {
         // The gateway's refusal has the better time to come back.
         Some(problem) if answer.status() == StatusCode::TOO_MANY_REQUESTS => {
@@ -64,7 +75,7 @@ async fn guard(State(door): State<Arc<BookingDoor>>, mut request: Request, next:
 
 /// What the door decides about a call that it does not refuse itself.
 enum Admission {
-    /// The call goes on to booking. If it takes seats, its pass is known.
+    /// The call goes on to booking. It has this pass, or none that is valid.
     Admitted(Option<PassClaims>),
     /// The call takes seats without a pass, of a show that no room names. Booking knows whether the
     /// show is sold at all. If it is, the answer is this problem.
@@ -75,11 +86,16 @@ impl BookingDoor {
     /// Adds the pass from the cookie to a call without a Bearer. Refuses a call that takes seats if
     /// its pass is missing or not valid, or while this process sheds holds. Booking checks the
     /// pass's room and expiry.
-    async fn admit(&self, request: &mut Request, room: &str) -> Result<Admission, Problem> {
-        let takes_seats = takes_seats(request.method(), request.uri().path());
+    async fn admit(
+        &self,
+        request: &mut Request,
+        room: &str,
+        takes_seats: bool,
+    ) -> Result<Admission, Problem> {
         let pass = match bearer(request.headers()) {
             Some(pass) if takes_seats => Some(self.check_pass(pass, room)?),
-            Some(_) => None,
+            // The key of an order is no pass.
+            Some(pass) => self.check_pass(pass, room).ok(),
             None => {
                 let added = self.add_pass_from_cookie(request, room, takes_seats)?;
                 if takes_seats && added.is_none() {
@@ -99,7 +115,7 @@ impl BookingDoor {
             // waiting room.
             self.load.admit_hold()?;
         }
-        Ok(Admission::Admitted(pass.filter(|_| takes_seats)))
+        Ok(Admission::Admitted(pass))
     }
 
     /// Turns the pass in the cookie into the Bearer pass that booking verifies. Returns the pass
@@ -142,6 +158,47 @@ impl BookingDoor {
     fn now_s(&self) -> i64 {
         self.clock.now_ms().div_euclid(1_000)
     }
+}
+
+/// The longest answer with a basket that the door reads, in bytes.
+const BASKET_BYTES_MAX: usize = 1 << 20;
+
+/// Notes how a call that takes seats ended. Adds to a new basket after how long it lapses if its
+/// visitor is known to be gone.
+async fn note_seats(
+    visitors: &dyn VisitorsInside,
+    room: &str,
+    pass: &PassClaims,
+    answer: Response,
+) -> Response {
+    let code = answer.headers().get(fairgate_base::http::CODE);
+    if code.is_some_and(|code| code == ProblemCode::BestAvailableNotFound.as_str()) {
+        visitors.note_no_seats(room, pass);
+    }
+    if answer.status() != StatusCode::CREATED {
+        return answer;
+    }
+    let (mut head, body) = answer.into_parts();
+    let Ok(bytes) = to_bytes(body, BASKET_BYTES_MAX).await else {
+        // The seats are held, but booking's answer broke off.
+        return Problem::new(
+            ProblemCode::SeatsUnreachable,
+            "The answer about your seats was lost. They may be held for you: send the same call again with the same Idempotency-Key, or read your baskets.",
+        )
+        .into_response();
+    };
+    let Ok(mut basket) = serde_json::from_slice::<serde_json::Map<String, Value>>(&bytes) else {
+        return Response::from_parts(head, bytes.into());
+    };
+    if let Some(hold) = basket.get("hold").and_then(Value::as_str) {
+        visitors.note_hold(room, pass, hold).await;
+    }
+    if let Some(away_s) = visitors.away_s(room) {
+        basket.insert("away_s".to_owned(), away_s.into());
+    }
+    head.headers.remove(header::CONTENT_LENGTH);
+    let text = Value::Object(basket).to_string();
+    Response::from_parts(head, text.into())
 }
 
 /// Returns whether an answer with a server's status says nothing about booking's health: payments

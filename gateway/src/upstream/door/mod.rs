@@ -23,10 +23,17 @@ pub trait ComeBackTimes: Send + Sync + 'static {
     async fn back_in_s(&self, room: &str, place: Option<&str>) -> u64;
 }
 
-/// Learns when visitors take their first seats. The line implements it, and the door calls it.
-pub trait HoldTimes: Send + Sync + 'static {
-    /// Notes that the visitor with this pass of `room` has just taken seats.
-    fn note_hold(&self, room: &str, pass: &PassClaims);
+/// Learns what visitors with passes do. The line implements it, and the door calls it.
+#[async_trait]
+pub trait VisitorsInside: Send + Sync + 'static {
+    /// Notes that the visitor with this pass of `room` made a call.
+    fn note_call(&self, room: &str, pass: &PassClaims);
+    /// Notes that the visitor was told that there are no seats for it.
+    fn note_no_seats(&self, room: &str, pass: &PassClaims);
+    /// Notes that the visitor has just taken seats. `hold` is the id of its basket.
+    async fn note_hold(&self, room: &str, pass: &PassClaims, hold: &str);
+    /// Returns after how many seconds a basket of `room` lapses if its visitor is known to be gone.
+    fn away_s(&self, room: &str) -> Option<u64>;
 }
 
 /// The parts that the door needs.
@@ -46,8 +53,8 @@ pub struct BookingDoor {
     pub load: ProcessLoad,
     /// Says when a visitor without a pass should come back.
     pub come_back_times: Arc<dyn ComeBackTimes>,
-    /// Learns when visitors take seats.
-    pub hold_times: Arc<dyn HoldTimes>,
+    /// Learns what visitors with passes do.
+    pub visitors: Arc<dyn VisitorsInside>,
 }
 
 /// Returns the show of a path. This is the show that the path names, or the show whose slug is part

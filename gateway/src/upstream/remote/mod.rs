@@ -15,8 +15,8 @@ use std::time::Duration;
 use anyhow::Context;
 use async_trait::async_trait;
 use booking::internal::wire::{
-    self, CoverageRequest, EndRoomsRequest, ShowChangesRequest, ShowsRequest, StopPassesRequest,
-    WaitingRequest,
+    self, CoverageRequest, EndRoomsRequest, LeftBasketsRequest, ShowChangesRequest, ShowsRequest,
+    StopPassesRequest, WaitingRequest,
 };
 use fairgate_base::config::SecretSetting;
 use fairgate_model::grid::picture::CellChanges;
@@ -31,7 +31,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::{
     BookingCondition, BookingCore, BookingFailure, BookingPulse, BookingSeatSnapshot, HoldSignal,
-    OnsaleReply, PulseRequest, RoomEndNotice, ShowSummary, StoppedPassNotice,
+    LeftBasket, OnsaleReply, PulseRequest, RoomEndNotice, ShowSummary, StoppedPassNotice,
 };
 use edition::KnownShowsEdition;
 use pool::{BookingNodePool, BookingNodeStatus, read_json};
@@ -305,6 +305,11 @@ impl BookingCore for RemoteBooking {
     async fn sync_waiting(&self, connected: Vec<Holder>) -> Result<Vec<Holder>, BookingFailure> {
         let ask = WaitingRequest { here: connected };
         read_json(self.post("/waiting", &ask).await?).await
+    }
+
+    async fn end_left_baskets(&self, left: Vec<LeftBasket>) -> Result<(), BookingFailure> {
+        let ask = LeftBasketsRequest { left };
+        self.post("/left-baskets", &ask).await.map(drop)
     }
 
     fn hold_signals(&self) -> broadcast::Receiver<HoldSignal> {

@@ -185,6 +185,7 @@ fn sale(
             draw_s: 120.0,
             closes_s: None,
             claim_s: 120,
+            away_s: 60,
         },
         shows: shows.to_vec(),
         crowd: CrowdSettings {

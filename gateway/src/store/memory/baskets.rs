@@ -1,0 +1,47 @@
+//! Keeps in memory which baskets visitors made, for as long as baskets can live.
+
+use std::collections::HashMap;
+
+use crate::store::{BASKET_KNOWN_MS, NotedBasket};
+
+/// How often old baskets are forgotten, in milliseconds.
+const FORGET_EVERY_MS: i64 = 60_000;
+
+/// The baskets of one room's visitors.
+#[derive(Default)]
+pub(super) struct LineBaskets {
+    by_number: HashMap<u64, Vec<NotedBasket>>,
+    forgotten_at: i64,
+}
+
+impl LineBaskets {
+    pub(super) fn note(&mut self, number: u64, basket: NotedBasket) {
+        self.forget_old(basket.at);
+        let baskets = self.by_number.entry(number).or_default();
+        baskets.retain(|known| known.hold != basket.hold);
+        baskets.push(basket);
+    }
+
+    pub(super) fn note_checkout(&mut self, number: u64, at: i64) {
+        let baskets = self.by_number.get_mut(&number).into_iter().flatten();
+        let earlier = baskets.filter(|basket| basket.at <= at);
+        earlier.for_each(|basket| basket.in_checkout = true);
+    }
+
+    pub(super) fn of_number(&self, number: u64, now: i64) -> Vec<NotedBasket> {
+        let baskets = self.by_number.get(&number).into_iter().flatten();
+        let known = baskets.filter(|basket| now - basket.at < BASKET_KNOWN_MS);
+        known.cloned().collect()
+    }
+
+    fn forget_old(&mut self, now: i64) {
+        if now - self.forgotten_at < FORGET_EVERY_MS {
+            return;
+        }
+        self.forgotten_at = now;
+        self.by_number.retain(|_, baskets| {
+            baskets.retain(|basket| now - basket.at < BASKET_KNOWN_MS);
+            !baskets.is_empty()
+        });
+    }
+}

@@ -1,0 +1,6 @@
+-- Notes a basket of a number. The whole list is forgotten `known_ms` milliseconds after the newest
+-- basket.
+local key = K('baskets:' .. number)
+call('HSET', key, hold, at_ms)
+call('PEXPIRE', key, known_ms)
+return 1

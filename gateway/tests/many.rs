@@ -5,6 +5,7 @@ mod support;
 
 use std::collections::BTreeSet;
 
+use fairgate_servers::actors::until;
 use fairgate_servers::{PostgresServer, RedisServers, RespReply, must_skip};
 use serde_json::json;
 use support::{Gateway, TestShop};
@@ -227,7 +228,8 @@ async fn selling_to(one: &Gateway, other: &Gateway, visitors: u8) -> Vec<(String
         "currency": "EUR", "prices": {"cat1": 9900, "cat2": 4900}, "seats_per_visitor": 10,
     });
     put("shows/night-1", show).await;
-    let sale = json!({"shows": ["night-1"], "method": "fifo", "draw_at": "2020-01-02T00:00:00Z"});
+    let sale = json!({"shows": ["night-1"], "method": "fifo", "draw_at": "2020-01-02T00:00:00Z",
+        "away_s": 10});
     one.open_room("demo", sale).await;
     other
         .until("/v1/rooms/demo", None, |room| room["phase"] == "selling")
@@ -384,6 +386,55 @@ async fn a_show_or_a_room_that_one_gateway_changes_is_soon_in_the_lists_of_the_o
     let closed = |list: &serde_json::Value| list["rooms"][0]["phase"] == "closed";
     assert!(closed(&one.get("/v1/rooms?city=lyon").await.json()));
     other.until("/v1/rooms?city=lyon", None, closed).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_basket_of_the_other_gateway_lapses_if_its_visitor_is_gone_and_stays_if_it_came_back_there()
+ {
+    if must_skip("baskets at two gateways") {
+        return;
+    }
+    let (house, data) = (House::start().await, tempfile::tempdir().expect("a folder"));
+    let (one, other) = (
+        house.whole_gateway(&data).await,
+        house.whole_gateway(&data).await,
+    );
+    let visitors = selling_to(&one, &other, 3).await;
+    let [gone, back, stays] = &visitors[..] else {
+        panic!("three visitors");
+    };
+    let socket = async |gateway: &Gateway, who: &(String, String)| {
+        gateway.socket("demo", &who.0).await.expect("it opens")
+    };
+    let of_gone = socket(&one, gone).await;
+    let of_back = socket(&one, back).await;
+    let _of_stays = socket(&one, stays).await;
+    let mut holds = Vec::new();
+    for (who, seat) in visitors.iter().zip(["A-1", "A-2", "A-3"]) {
+        holds.push(other.hold(&who.1, &[seat]).await);
+    }
+    let hold_path = |at: usize| format!("/v1/holds/{}", holds[at]["hold"].as_str().expect("an id"));
+    let apart = std::time::Duration::from_millis(2_500);
+    drop(of_back);
+    let closed_at = std::time::Instant::now();
+    let _of_back = socket(&other, back).await;
+    until("the sockets close apart", async || {
+        (closed_at.elapsed() > apart).then_some(())
+    })
+    .await;
+    drop(of_gone);
+    // The read is made by somebody else, because a call of the visitor would bring it back.
+    let is_free = |seats: &serde_json::Value| seats["unavailable"].get("A-1").is_none();
+    until("the seat of the visitor who is gone is free", async || {
+        let seats = other.client.get(other.url("/v1/shows/night-1/seats"));
+        let seats = Gateway::read(seats.header("accept", "application/json")).await;
+        is_free(&seats.json()).then_some(())
+    })
+    .await;
+    for (at, who, status) in [(0, gone, 410), (1, back, 200), (2, stays, 200)] {
+        let read = other.call("GET", &hold_path(at), Some(&who.1), None).await;
+        assert_eq!(read.status, status, "visitor {at}: {}", read.text());
+    }
 }
 
 /// How many nights the applied file has.

@@ -77,10 +77,10 @@ pub(crate) async fn live(
     let opened = OpenedSocket {
         personal: push.personal.listen(place.holder, room.id(), place.number),
         presence: room.presence().socket_opened(Arc::clone(&presented)),
-        peer: OpenPeer {
+        peer: Some(OpenPeer {
             rooms: push.rooms.clone(),
             peer,
-        },
+        }),
         stopping: push.rooms.stopping(),
         _permit: permit,
     };
@@ -125,7 +125,8 @@ fn subprotocol_place(headers: &HeaderMap) -> Option<&str> {
 struct OpenedSocket {
     personal: PersonalReceiver,
     presence: PresenceGuard,
-    peer: OpenPeer,
+    /// `None` once the socket has closed.
+    peer: Option<OpenPeer>,
     stopping: watch::Receiver<bool>,
     _permit: SocketPermit,
 }
@@ -157,9 +158,11 @@ fn serve_socket(
         let end = visitor
             .run(&mut opened.personal, &mut opened.stopping)
             .await;
-        if end.is_by_other_end() {
-            let now = opened.peer.rooms.now_ms();
-            opened.presence.note_closed_by(opened.peer.peer, now);
+        // The socket counts as closed from now on, and not only after the goodbye.
+        if let Some(OpenPeer { rooms, peer }) = opened.peer.take().as_ref()
+            && end.is_by_other_end()
+        {
+            opened.presence.note_closed_by(*peer, rooms.now_ms());
         }
         // The future of `end` is boxed. Otherwise the task of every socket would need room for it.
         Box::pin(visitor.end(end)).await;

@@ -137,6 +137,7 @@ fn orders() -> OpenApiRouter<OrderRoutes> {
         .routes(routes!(orders::make))
         .routes(routes!(orders::read))
         .routes(routes!(orders::cancel))
+        .routes(routes!(orders::try_again))
         .routes(routes!(refunds::refund))
         .routes(routes!(exchanges::exchange))
         .routes(routes!(orders::consent))

@@ -7,7 +7,7 @@ use fairgate_base::clock::rfc3339;
 use fairgate_base::http::{JsonBytes, NoFields, PathParams, Problem, ProblemCode, parse_json};
 use fairgate_model::ids::{HoldId, OrderId};
 use fairgate_model::orders::transition::OrderEvent;
-use fairgate_model::orders::{Buyer, OrderState, Traveller};
+use fairgate_model::orders::{Buyer, Order, OrderState, Traveller};
 use serde::{Deserialize, Serialize};
 
 use crate::http::answers::{JsonAnswer, key_of};
@@ -166,6 +166,55 @@ pub async fn cancel(
         .answers
         .answer_once(caller.as_bytes(), &call, key, &body, act)
         .await)
+}
+
+/// Begins another try to pay an order whose payment was declined. Since the decline the order
+/// waited one minute at most. From now on it waits as long as it would have waited without the
+/// decline. While the try runs, a second call changes nothing.
+#[utoipa::path(post, path = "/v1/orders/{order}/try-again", tag = "booking", params(("order" = String, Path)),
+    responses((status = 200, body = OrderView), (status = 401), (status = 403), (status = 404), (status = 409)))]
+pub async fn try_again(
+    State(routes): State<OrderRoutes>,
+    PathParams(order): PathParams<String>,
+    headers: HeaderMap,
+    JsonBytes(body): JsonBytes,
+) -> Result<Response, Problem> {
+    let id = routes.open_order(&order, &headers).await?.order.id;
+    let key = key_of(&headers)?;
+    let call = format!("POST /v1/orders/{id}/try-again");
+    let act = async {
+        let NoFields {} = parse_json(&body)?;
+        let now_ms = routes.clock.now_ms();
+        let may_pay = routes.desk.ledger.begin_next_try(&id, now_ms).await?;
+        let record = routes.desk.order_record(&id).await?;
+        if may_pay {
+            JsonAnswer::json(200, &routes.order_view(record).await?)
+        } else {
+            Err(not_payable(&record.order))
+        }
+    };
+    let caller = id.to_string();
+    Ok(routes
+        .answers
+        .answer_once(caller.as_bytes(), &call, key, &body, act)
+        .await)
+}
+
+fn not_payable(order: &Order) -> Problem {
+    let why = match order.state {
+        OrderState::Pending => format!(
+            "The time to pay this order ended at {}.",
+            rfc3339(order.pay_until_ms)
+        ),
+        state => format!(
+            "The order is {}; only an order that waits for its payment can be paid.",
+            state.as_str()
+        ),
+    };
+    let detail = format!(
+        "{why} No other try to pay was begun, and nothing was changed. Read the order to see where it stands."
+    );
+    Problem::new(ProblemCode::NotPayable, detail).with_member("state", order.state)
 }
 
 /// Accepts or declines the other seats that are offered for late money.

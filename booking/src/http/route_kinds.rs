@@ -83,6 +83,7 @@ mod tests {
                 "POST /v1/orders/{order}/consent",
                 "POST /v1/orders/{order}/exchange",
                 "POST /v1/orders/{order}/refund",
+                "POST /v1/orders/{order}/try-again",
                 "POST /v1/sandbox/payments/{payment}",
                 "POST /v1/shows/{show}/holds"
             ]

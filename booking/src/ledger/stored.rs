@@ -313,7 +313,9 @@ pub(super) fn as_hold(order: &Order) -> Hold {
         plan_version: order.plan_version,
         next_to_each_other: false,
         expires_at_ms: order.pay_until_ms,
-        lock_until_ms: lock_until_ms(order.claim_until_ms),
+        // The store does not hear of a deadline that moves, so it locks for the longest time. The
+        // seats of an order that ends earlier are freed through the seat outbox.
+        lock_until_ms: lock_until_ms(order.longest_claim_until_ms()),
         extensions_left: 0,
         stage: HoldStage::Ordered,
     }

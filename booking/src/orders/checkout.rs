@@ -26,7 +26,10 @@ use crate::ledger::{ClaimBasis, Ledger, LedgerError, SeatClaimRefused};
 use crate::payments::PaymentProvider;
 use crate::store::{ClaimableHold, InventoryRefusal};
 
-/// The reason code of an order that an exchange makes, while it is pending.
+/// The reason code of an order that was just made from a hold.
+const ORDERED: &str = "ordered";
+
+/// The reason code of an order that an exchange makes, until something happens to it.
 pub(super) const ORDERED_IN_EXCHANGE: &str = "ordered_in_exchange";
 
 /// How many times one call tries to make a payment at the provider.
@@ -185,8 +188,9 @@ impl OrderDesk {
     /// Returns the copy of a pending order that the provider keeps.
     async fn copy_of(&self, order: &Order) -> Result<OrderCopy, LedgerError> {
         let ledger = &self.ledger_id;
-        if order.reason != ORDERED_IN_EXCHANGE {
-            return Ok(OrderCopy::of_order(order, &order.items, None, ledger));
+        let plain = || OrderCopy::of_order(order, &order.items, None, ledger);
+        if order.reason == ORDERED {
+            return Ok(plain());
         }
         let record = self.ledger.order(&order.id).await?;
         let roles = record.into_iter().flat_map(|record| record.exchanges);
@@ -196,10 +200,15 @@ impl OrderDesk {
             }
             ExchangeRole::Exchanged { .. } => None,
         });
-        let (items, exchange) = successors.next().ok_or_else(|| {
-            LedgerError::Corrupt("an order of an exchange that is not stored".to_owned())
-        })?;
-        Ok(OrderCopy::of_order(order, &items, Some(exchange), ledger))
+        match successors.next() {
+            Some((items, exchange)) => {
+                Ok(OrderCopy::of_order(order, &items, Some(exchange), ledger))
+            }
+            None if order.reason == ORDERED_IN_EXCHANGE => Err(LedgerError::Corrupt(
+                "an order of an exchange that is not stored".to_owned(),
+            )),
+            None => Ok(plain()),
+        }
     }
 
     /// Returns whether the sale of an order's seats has ended. Nobody can then accept other seats
@@ -367,9 +376,10 @@ pub(super) fn draft(
         },
         waived: 0,
         state: OrderState::Pending,
-        reason: "ordered".to_owned(),
+        reason: ORDERED.to_owned(),
         created_at_ms: now_ms,
         pay_until_ms,
+        full_pay_until_ms: pay_until_ms,
         claim_until_ms: claim_until_ms(show, pay_until_ms),
         id,
     }

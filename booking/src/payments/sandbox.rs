@@ -8,6 +8,7 @@ use fairgate_model::ids::PaymentId;
 use fairgate_model::money::Money;
 use fairgate_model::orders::order_copy::OrderCopy;
 use fairgate_model::orders::refund::OwedRefund;
+use fairgate_model::orders::transition::PAYMENT_TRIED_AGAIN;
 use fairgate_model::payments::kind::ProviderKind;
 use fairgate_model::payments::returns::ProviderReturns;
 use fairgate_model::payments::{
@@ -62,7 +63,8 @@ impl SandboxProvider {
     }
 
     /// Stores the buyer's choice, and returns the signed event that reports the choice. A repeated
-    /// choice makes the same event. Returns `None` if an earlier choice or event excludes this one.
+    /// choice makes the same event, except that each try to pay can be declined once. Returns
+    /// `None` if an earlier choice or event excludes this one.
     ///
     /// # Errors
     /// Returns an error if the ledger did not store the choice.
@@ -90,8 +92,15 @@ impl SandboxProvider {
         if now != to && !(to == "authorised" && matches!(now.as_str(), "captured" | "refunded")) {
             return Ok(None);
         }
+        let tries = match outcome {
+            SandboxOutcome::Approve => 0,
+            SandboxOutcome::Decline => self.next_tries(payment).await?,
+        };
         let event = ProviderEvent {
-            event: format!("sandbox_{to}_{}", payment.id),
+            event: match tries {
+                0 => format!("sandbox_{to}_{}", payment.id),
+                nth => format!("sandbox_{to}_{}_{nth}", payment.id),
+            },
             kind,
             payment: payment.id.clone(),
             amount: payment.amount,
@@ -105,6 +114,15 @@ impl SandboxProvider {
             signature: self.sign(&body, now_s),
             body,
         }))
+    }
+
+    /// Returns how many other tries to pay the buyer has begun since a payment was declined.
+    async fn next_tries(&self, payment: &Payment) -> Result<usize, LedgerError> {
+        let record = self.ledger.order(&payment.order).await?;
+        let steps = record.into_iter().flat_map(|record| record.history);
+        Ok(steps
+            .filter(|step| step.reason == PAYMENT_TRIED_AGAIN)
+            .count())
     }
 
     fn sign(&self, body: &[u8], at_s: i64) -> String {

@@ -44,6 +44,64 @@ async fn a_declined_payment_may_be_tried_again() {
     late.problem(409, "payment_settled");
 }
 
+async fn try_again(app: &App, order: &Value) -> TestAnswer {
+    let path = format!("/v1/orders/{}/try-again", text(order, "order"));
+    let call = post(&path, &json!({}));
+    app.ask(call.by(&text(order, "order_key"))).await
+}
+
+async fn declined(app: &App, order: &Value) -> Value {
+    app.pay(order, "decline").await.is(200);
+    let declined = |order: &Value| order["reason"] == "payment_declined";
+    app.order_once(order, declined).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_try_to_pay_has_the_whole_time_and_a_decline_leaves_a_minute() {
+    let (app, ana, _) = opened().await;
+    let order = app.order(&ana, &["A-1", "A-2"]).await;
+    assert_eq!(order["pay_until"], "2027-01-10T09:05:00Z");
+    let after = declined(&app, &order).await;
+    assert_eq!(after["pay_until"], "2027-01-10T09:01:00Z");
+    app.clock.advance_ms(30_000);
+    let tried = try_again(&app, &order).await.is(200);
+    assert_eq!(tried["pay_until"], "2027-01-10T09:05:00Z");
+    assert_eq!(tried["reason"], "payment_tried_again");
+    let repeated = try_again(&app, &order).await.is(200);
+    assert_eq!(repeated["history"], tried["history"]);
+    let after = declined(&app, &order).await;
+    assert_eq!(after["pay_until"], "2027-01-10T09:01:30Z");
+    try_again(&app, &order).await.is(200);
+    // The bank's app takes three minutes.
+    app.clock.advance_ms(180_000);
+    app.pay(&order, "approve").await.is(200);
+    let done = app.order_in(&order, "ticketed").await;
+    let refused = try_again(&app, &order).await;
+    let refused = refused.problem(409, "not_payable");
+    assert_eq!(refused["state"], "ticketed");
+    assert_eq!(app.read(&order).await["history"], done["history"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_seats_of_a_declined_order_are_free_when_nobody_tries_again() {
+    let (app, ana, ben) = opened().await;
+    let order = app.order(&ana, &["A-1", "A-2"]).await;
+    declined(&app, &order).await;
+    app.clock.advance_ms(60_001);
+    let refused = try_again(&app, &order).await;
+    let refused = refused.problem(409, "not_payable");
+    let detail = text(&refused, "detail");
+    assert!(detail.contains("ended at 2027-01-10T09:01:00Z"), "{detail}");
+    assert_eq!(app.read(&order).await["state"], "pending");
+    app.clock.advance_ms(29_999);
+    let expired = app.order_in(&order, "expired").await;
+    let steps = ["ordered", "payment_declined", "payment_deadline"];
+    assert_eq!(reasons(&expired), steps);
+    seats_are_free(&app).await;
+    app.hold(&ben, &["A-1", "A-2"]).await;
+    try_again(&app, &order).await.problem(409, "not_payable");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_order_frees_its_seats_and_late_money_is_voided() {
     let (app, ana, ben) = opened().await;

@@ -123,6 +123,7 @@ problem_codes! {
         NotFrozen "not_frozen": "The line is not frozen yet",
         NotOnSale "not_on_sale": "The show is not on sale",
         NotOpen "not_open": "The lobby is not open yet",
+        NotPayable "not_payable": "The order cannot be paid any more",
         NotReconciled "not_reconciled": "The ledger does not agree with what is known outside it",
         NotRefundable "not_refundable": "The order cannot be refunded",
         NothingToSettle "nothing_to_settle": "Nothing waits to be settled",

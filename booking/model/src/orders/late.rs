@@ -197,6 +197,7 @@ mod tests {
             reason: "late_money".to_owned(),
             created_at_ms: 0,
             pay_until_ms: 0,
+            full_pay_until_ms: 0,
             claim_until_ms: 0,
         }
     }

@@ -14,6 +14,7 @@ pub mod transition;
 use exchange::carried::CarriedMoney;
 use fairgate_pass::Holder;
 use serde::{Deserialize, Serialize};
+use transition::{NEXT_TRY_WITHIN_MS, PAYMENT_TRIED_AGAIN, PayDeadlineChange};
 
 use crate::holds::HeldSeat;
 use crate::ids::{HoldId, OrderId, PaymentId, ShowId, TicketId};
@@ -161,6 +162,9 @@ pub struct Order {
     pub created_at_ms: i64,
     /// Until when the buyer is asked to pay, in milliseconds since the epoch.
     pub pay_until_ms: i64,
+    /// Until when the buyer is asked to pay while no payment was declined, or once another try has
+    /// begun, in milliseconds since the epoch. Never before `pay_until_ms`.
+    pub full_pay_until_ms: i64,
     /// Until when a payment is still accepted, in milliseconds since the epoch.
     pub claim_until_ms: i64,
     /// The id of its payment.
@@ -173,6 +177,35 @@ impl Order {
     pub fn item_of_ticket(&self, ticket: &TicketId) -> Option<&OrderItem> {
         let of_ticket = |item: &&OrderItem| TicketId::of_seat(&self.id, item.held.seat) == *ticket;
         self.items.iter().find(of_ticket)
+    }
+
+    /// Returns whether it waits for its payment, and the buyer has begun another try since a
+    /// payment was declined.
+    #[must_use]
+    pub fn is_tried_again(&self) -> bool {
+        self.state == OrderState::Pending && self.reason == PAYMENT_TRIED_AGAIN
+    }
+
+    /// Moves its deadlines. The time between the deadline to pay and the end of the claim stays
+    /// the same.
+    pub fn move_deadline(&mut self, change: PayDeadlineChange, now_ms: i64) {
+        let pay_until_ms = match change {
+            PayDeadlineChange::Stay => self.pay_until_ms,
+            PayDeadlineChange::Shorten => self.pay_until_ms.min(now_ms + NEXT_TRY_WITHIN_MS),
+            PayDeadlineChange::Restore => self.full_pay_until_ms,
+        };
+        self.claim_until_ms += pay_until_ms - self.pay_until_ms;
+        self.pay_until_ms = pay_until_ms;
+    }
+
+    /// Returns until when a payment can still be accepted if the buyer begins another try in time,
+    /// in milliseconds since the epoch.
+    #[must_use]
+    pub fn longest_claim_until_ms(&self) -> i64 {
+        match self.state {
+            OrderState::Pending => self.claim_until_ms + self.full_pay_until_ms - self.pay_until_ms,
+            _ => self.claim_until_ms,
+        }
     }
 
     /// Returns its seats without labels and prices.

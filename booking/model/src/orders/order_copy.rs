@@ -185,6 +185,7 @@ impl OrderCopy {
             reason: RESTORED.to_owned(),
             created_at_ms: self.created_at_ms,
             pay_until_ms: until_ms,
+            full_pay_until_ms: until_ms,
             claim_until_ms: until_ms,
             id,
         };

@@ -38,12 +38,13 @@ impl PaymentSettlement {
     }
 }
 
-/// Decides what follows from an event. `over_card_limit` is true if, with this order, one card
-/// would buy more seats of the show than one card may buy.
+/// Decides what follows from an event. The order has a state, and `tries_again` is its
+/// [`is_tried_again`](crate::orders::Order::is_tried_again). `over_card_limit` is true if, with
+/// this order, one card would buy more seats of the show than one card may buy.
 #[must_use]
 pub fn settle_event(
     payment: &Payment,
-    order: OrderState,
+    (order, tries_again): (OrderState, bool),
     provider: &str,
     event: &ProviderEvent,
     over_card_limit: bool,
@@ -68,6 +69,9 @@ pub fn settle_event(
         ProviderEventKind::Voided => PaymentState::Voided,
         ProviderEventKind::Captured | ProviderEventKind::Refunded => PaymentState::Captured,
     };
+    if tries_again && next == PaymentState::Declined {
+        return declined_while_trying(payment.state);
+    }
     if !payment.state.may_become(next) {
         return PaymentSettlement::nothing("out_of_order");
     }
@@ -85,6 +89,23 @@ pub fn settle_event(
         refunded_sum_decreased: false,
         attempt_ended: false,
         outcome: "without_effect",
+    }
+}
+
+/// Decides about a decline that comes while another try to pay runs. If the ledger knew of an
+/// earlier decline when the try began, this one ends the try. If it knew of none, the buyer was
+/// faster than the event of the earlier decline. That event must not take the time of the try that
+/// runs.
+fn declined_while_trying(payment: PaymentState) -> PaymentSettlement {
+    let (state, order_event) = match payment {
+        PaymentState::Created => (Some(PaymentState::Declined), None),
+        PaymentState::Declined => (None, Some(OrderEvent::Declined)),
+        _ => return PaymentSettlement::nothing("out_of_order"),
+    };
+    PaymentSettlement {
+        payment: state,
+        order_event,
+        ..PaymentSettlement::nothing("decline_of_an_earlier_try")
     }
 }
 
@@ -179,7 +200,25 @@ mod tests {
     }
 
     fn check(state: PaymentState, order: OrderState, event: &ProviderEvent) -> PaymentSettlement {
-        settle_event(&payment(state), order, "stripe", event, false)
+        settle_event(&payment(state), (order, false), "stripe", event, false)
+    }
+
+    #[test]
+    fn while_another_try_runs_only_the_decline_of_that_try_ends_it() {
+        let declined = event(ProviderEventKind::Declined);
+        let settle = |state, tries_again| {
+            let order = (OrderState::Pending, tries_again);
+            let settlement = settle_event(&payment(state), order, "stripe", &declined, false);
+            (settlement.payment, settlement.order_event)
+        };
+        let declined = (Some(PaymentState::Declined), Some(OrderEvent::Declined));
+        assert_eq!(settle(PaymentState::Created, false), declined);
+        assert_eq!(settle(PaymentState::Declined, false), (None, None));
+        let earlier = (Some(PaymentState::Declined), None);
+        assert_eq!(settle(PaymentState::Created, true), earlier);
+        let own = (None, Some(OrderEvent::Declined));
+        assert_eq!(settle(PaymentState::Declined, true), own);
+        assert_eq!(settle(PaymentState::Authorised, true), (None, None));
     }
 
     #[test]
@@ -256,7 +295,13 @@ mod tests {
         known.refunded = 2_000;
         for (refunded, decreased) in [(1_999, true), (2_000, false)] {
             part.amount.amount = refunded;
-            let settlement = settle_event(&known, OrderState::Refunded, "stripe", &part, false);
+            let settlement = settle_event(
+                &known,
+                (OrderState::Refunded, false),
+                "stripe",
+                &part,
+                false,
+            );
             assert_eq!(settlement.refunded_sum_decreased, decreased);
         }
         part.amount.amount = 2_001;

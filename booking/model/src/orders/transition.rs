@@ -10,6 +10,12 @@ use crate::payments::PaymentState;
 /// The reason code of an order whose payment the provider refused to prepare.
 pub const PAYMENT_REFUSED: &str = "payment_refused";
 
+/// The reason code of a pending order whose buyer has begun another try to pay.
+pub const PAYMENT_TRIED_AGAIN: &str = "payment_tried_again";
+
+/// How long a buyer whose payment was declined has to begin another try, in milliseconds.
+pub const NEXT_TRY_WITHIN_MS: i64 = 60_000;
+
 /// An event that changes an order, or tries to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrderEvent {
@@ -18,8 +24,10 @@ pub enum OrderEvent {
     /// The provider holds the money for us, but with this order the card would have bought more
     /// seats of the show than one card may buy.
     CardFull,
-    /// The provider refused the money. The buyer may try again until the deadline.
+    /// The provider refused the money. The buyer has [`NEXT_TRY_WITHIN_MS`] for another try.
     Declined,
+    /// The buyer begins another try to pay.
+    TriedAgain,
     /// The provider has captured the money.
     Captured,
     /// The provider refuses to capture the money that it had authorised.
@@ -176,6 +184,18 @@ pub enum OrderClaimChange {
     DropNamed,
 }
 
+/// What happens to the deadlines of a pending order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PayDeadlineChange {
+    /// They stay as they are.
+    Stay,
+    /// They move to at most [`NEXT_TRY_WITHIN_MS`] from now, so that the seats of a buyer who
+    /// does not try again are soon free. They never move later.
+    Shorten,
+    /// They are again what they were before a declined payment shortened them.
+    Restore,
+}
+
 /// What follows from an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OrderDecision {
@@ -185,6 +205,8 @@ pub struct OrderDecision {
     pub reason: &'static str,
     /// What happens to the claims.
     pub claims: OrderClaimChange,
+    /// What happens to the deadlines.
+    pub deadline: PayDeadlineChange,
     /// What is written to the seat outbox.
     pub seats: Option<SeatOutboxAction>,
     /// What is written to the effects outbox.
@@ -199,6 +221,7 @@ impl OrderDecision {
             state,
             reason,
             claims: OrderClaimChange::Stay,
+            deadline: PayDeadlineChange::Stay,
             seats: None,
             owed: None,
             late: false,
@@ -235,6 +258,10 @@ impl OrderDecision {
         }
     }
 
+    fn with_deadline(self, deadline: PayDeadlineChange) -> Self {
+        Self { deadline, ..self }
+    }
+
     fn make_claims(self) -> Self {
         Self {
             claims: OrderClaimChange::Make,
@@ -260,7 +287,12 @@ pub fn decide(state: OrderState, event: OrderEvent) -> Option<OrderDecision> {
     let decision = match (state, event) {
         (S::Pending, E::Authorised) => to(S::Confirmed, "payment_authorised").sells().captures(),
         (S::Pending, E::CardFull) => to(S::Cancelled, "card_limit").frees().money_back(),
-        (S::Pending, E::Declined) => to(S::Pending, "payment_declined"),
+        (S::Pending, E::Declined) => {
+            to(S::Pending, "payment_declined").with_deadline(PayDeadlineChange::Shorten)
+        }
+        (S::Pending, E::TriedAgain) => {
+            to(S::Pending, PAYMENT_TRIED_AGAIN).with_deadline(PayDeadlineChange::Restore)
+        }
         (S::Pending, E::DeadlinePassed) => to(S::Expired, "payment_deadline").frees(),
         (S::Pending, E::GivenUp) => to(S::Cancelled, "by_visitor").frees(),
         (S::Pending, E::ShowCancelled) => to(S::Cancelled, "cancelled_with_show").frees(),

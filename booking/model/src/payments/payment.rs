@@ -231,6 +231,8 @@ impl ProviderPayment {
         };
         let mut events = match self.state {
             PaymentState::Created => Vec::new(),
+            // The provider tells the last decline while the next try runs. It is no news then.
+            PaymentState::Declined if payment.state == PaymentState::Declined => Vec::new(),
             PaymentState::Declined => vec![event(K::Declined, payment.amount, "declined")],
             PaymentState::Authorised => vec![event(K::Authorised, self.amount, "authorised")],
             PaymentState::Voided => vec![event(K::Voided, payment.amount, "voided")],

@@ -4,6 +4,7 @@
 mod auditing;
 mod calling;
 mod claiming;
+mod declining;
 mod disputes;
 mod exchanging;
 mod free;
@@ -57,6 +58,7 @@ const SELLING: &[&[Case]] = &[
     free::CASES,
     telling::CASES,
     paying::CASES,
+    declining::CASES,
     late::CASES,
 ];
 /// Cases of refunds and exchanges.
@@ -226,6 +228,7 @@ pub(super) fn order(key: &str, visitor: Holder, seats: &[u32]) -> Order {
         reason: "ordered".to_owned(),
         created_at_ms: NOW_MS,
         pay_until_ms: CLAIM_UNTIL_MS - 30_000,
+        full_pay_until_ms: CLAIM_UNTIL_MS - 30_000,
         claim_until_ms: CLAIM_UNTIL_MS,
         id,
     }

@@ -7,8 +7,8 @@ use fairgate_model::ids::ShowId;
 
 use super::migrations::MIGRATIONS;
 use super::rows::{
-    self, ORDER_COLUMNS, PAYMENT_COLUMNS, REFUND_COLUMNS, RefundRow, Result, corrupt, count,
-    from_json, items, parsed, read_refund, small, text,
+    self, ORDER_COLUMNS, ORDER_COLUMNS_LEN, PAYMENT_COLUMNS, REFUND_COLUMNS, RefundRow, Result,
+    corrupt, count, from_json, items, parsed, read_refund, small, text,
 };
 use super::waitlist::{self, WAITER_COLUMNS};
 use crate::dump::sold::FateRecord;
@@ -132,10 +132,13 @@ async fn dump_orders(
 /// Passes an order and its refunds to `sink`.
 fn dump_order(row: &SqlRow, grids: &ShowGrids, sink: &mut RecordSink<'_>) -> Result<()> {
     let order = rows::order(row, 0)?;
-    let history: Vec<OrderStepRecord> = from_json(text(row, 18)?)?;
+    let history: Vec<OrderStepRecord> = from_json(text(row, ORDER_COLUMNS_LEN)?)?;
     let grid = grids.show_grid(&order.show)?;
-    let late = LateMoneySeats::read(row.get(19)?, row.get(20)?)?;
-    let refunds: Option<&str> = row.get(21)?;
+    let late = LateMoneySeats::read(
+        row.get(ORDER_COLUMNS_LEN + 1)?,
+        row.get(ORDER_COLUMNS_LEN + 2)?,
+    )?;
+    let refunds: Option<&str> = row.get(ORDER_COLUMNS_LEN + 3)?;
     let refunds: Vec<RefundRow> = refunds.map_or(Ok(Vec::new()), from_json)?;
     let refunds = refunds
         .into_iter()

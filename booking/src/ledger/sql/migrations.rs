@@ -171,4 +171,6 @@ CREATE TABLE provider_asked (set_back BIGINT NOT NULL);
 INSERT INTO provider_asked (set_back) VALUES (0);
 ",
     ),
+    // The deadline to pay before a declined payment shortened it. NULL while none was declined.
+    Migration::of_both("ALTER TABLE orders ADD COLUMN full_pay_until BIGINT;"),
 ];

@@ -1,10 +1,10 @@
 //! Applies events to an order: writes the order's next step, and records which call to the provider
 //! is then owed.
 
-use fairgate_databases::SqlTransaction;
+use fairgate_databases::{SqlTransaction, ToSqlValue};
 use fairgate_model::ids::OrderId;
 use fairgate_model::orders::transition::{
-    EffectKind, OrderClaimChange, OrderEvent, OwedProviderCall, decide,
+    EffectKind, OrderClaimChange, OrderEvent, OwedProviderCall, PayDeadlineChange, decide,
 };
 use fairgate_model::orders::{Order, OrderState, ReplacementOffer};
 use fairgate_model::payments::PaymentState;
@@ -62,6 +62,7 @@ pub(super) async fn apply_to_order(
     if consented {
         order.items = current_seats.items;
     }
+    move_deadline(tx, &mut order, decision.deadline, now_ms).await?;
     if let Some(owed) = decision.owed {
         record_owed_effect(tx, &order.id, owed, now_ms).await?;
     }
@@ -74,6 +75,33 @@ pub(super) async fn apply_to_order(
         order,
         changed: true,
     })
+}
+
+/// Moves the deadlines of a pending order. The lock of its seats in the store stays as it is: it
+/// ends later, and the seats are freed through the seat outbox when the order ends. The order of an
+/// exchange is no exception. Until its difference is paid, it waits for money like any other order,
+/// and the old order keeps its own seats. An order with late money is not pending.
+async fn move_deadline(
+    tx: &SqlTransaction,
+    order: &mut Order,
+    change: PayDeadlineChange,
+    now_ms: i64,
+) -> Result<()> {
+    let before_ms = order.pay_until_ms;
+    order.move_deadline(change, now_ms);
+    if order.pay_until_ms == before_ms {
+        return Ok(());
+    }
+    let sql = "UPDATE orders SET pay_until = $2, claim_until = $3, full_pay_until = $4 \
+         WHERE order_id = $1";
+    let with: [&(dyn ToSqlValue + Sync); 4] = [
+        &order.id.as_str(),
+        &order.pay_until_ms,
+        &order.claim_until_ms,
+        &order.full_pay_until_ms,
+    ];
+    tx.execute(sql, &with).await?;
+    Ok(())
 }
 
 /// Returns the order's own hold and seats.

@@ -157,6 +157,18 @@ impl Ledger {
             .await
     }
 
+    /// Begins another try to pay an order: a deadline that a declined payment shortened is again
+    /// what it was before. Returns whether the buyer may pay now, which is false if the order does
+    /// not wait for its payment, or if its time to pay is over. While a try runs, a second call
+    /// changes nothing.
+    pub async fn begin_next_try(&self, order: &OrderId, now_ms: i64) -> Result<bool> {
+        self.installation
+            .write(order.clone(), move |tx, order| {
+                Box::pin(begin_next_try(tx, order, now_ms))
+            })
+            .await
+    }
+
     /// Expires orders that still wait for payment or consent at their claim's deadline, at most
     /// `batch_max` of them, and returns their ids. An order stays as it is while it has an
     /// unsettled event that was stored by the deadline, because the event may report a payment.
@@ -236,6 +248,21 @@ impl Ledger {
     pub async fn finished(&self, after: u64, shows: Vec<ShowId>) -> Result<Vec<(u64, Holder)>> {
         outbox::finished(&self.installation, as_i64(after), shows).await
     }
+}
+
+async fn begin_next_try(tx: &SqlTransaction, id: &OrderId, now_ms: i64) -> Result<bool> {
+    let order = lock_order(tx, id.as_str()).await?;
+    let in_time = |order: &Order| now_ms <= order.pay_until_ms;
+    let Some(order) = order.filter(in_time) else {
+        return Ok(false);
+    };
+    if order.is_tried_again() {
+        return Ok(true);
+    }
+    // The try also begins if the ledger knows of no decline yet: the buyer's page may have heard of
+    // it first. The event of that decline then takes no time from this try.
+    let applied = apply_to_order(tx, order, OrderEvent::TriedAgain, now_ms).await?;
+    Ok(applied.changed)
 }
 
 /// Expires orders that are due. Skips orders that another node is expiring or confirming. The next

@@ -20,8 +20,8 @@ use fairgate_pass::Holder;
 
 use super::lock;
 use super::rows::{
-    self, ORDER_COLUMNS, Result, as_hold, as_i64, count, holder_from_bytes, items, items_text,
-    parsed, seat_kind, text,
+    self, ORDER_COLUMNS, ORDER_COLUMNS_LEN, Result, as_hold, as_i64, count, holder_from_bytes,
+    items, items_text, parsed, seat_kind, text,
 };
 use crate::ledger::{OverdueClaim, ShowPicture};
 use crate::store::SeatOutboxRow;
@@ -175,7 +175,9 @@ pub(super) async fn picture(
             order.state,
             OrderState::Pending | OrderState::AwaitingConsent
         ) {
-            picture.ordered.push(hold_of_order(&order, row, 19)?);
+            picture
+                .ordered
+                .push(hold_of_order(&order, row, 1 + ORDER_COLUMNS_LEN)?);
         } else {
             sold.entry(order.visitor)
                 .or_default()
@@ -247,8 +249,8 @@ pub(super) async fn overdue(
         let order = rows::order(row, 0)?;
         Ok(OverdueClaim {
             claim_until_ms: order.claim_until_ms,
-            hold: hold_of_order(&order, row, 18)?,
-            cursor: count(row, 20)?,
+            hold: hold_of_order(&order, row, ORDER_COLUMNS_LEN)?,
+            cursor: count(row, ORDER_COLUMNS_LEN + 2)?,
             order: order.id,
         })
     };

@@ -67,6 +67,7 @@ async fn apply_event(
     let brings_money = event.kind.brings_money();
     let card = event.card.as_deref().filter(|_| brings_money);
     let is_over_limit = brings_money && over_card_limit(tx, &order, card).await?;
+    let order_state = (order.state, order.is_tried_again());
     let PaymentSettlement {
         payment: state,
         order_event,
@@ -74,7 +75,7 @@ async fn apply_event(
         refunded_sum_decreased: came_back,
         attempt_ended,
         outcome,
-    } = settling::settle_event(&payment, order.state, provider, event, is_over_limit);
+    } = settling::settle_event(&payment, order_state, provider, event, is_over_limit);
     if attempt_ended {
         end_attempt(tx, &order, &payment, now_ms).await?;
         return Ok("applied");

@@ -54,6 +54,9 @@ async fn callers_and_calls_that_are_not_allowed_are_refused() {
         "somebody's order, cancelled": post(&format!("/v1/orders/{pending}/cancel"), &json!({})).by(&scene.ben) => 403 not_yours;
         "another order's key": get(&format!("/v1/orders/{pending}")).by(&key) => 403 not_yours;
         "another order's key, cancelling": post(&format!("/v1/orders/{pending}/cancel"), &json!({})).by(&key) => 403 not_yours;
+        "somebody's order, tried again": post(&format!("/v1/orders/{pending}/try-again"), &json!({})).by(&scene.ben) => 403 not_yours;
+        "another order's key, trying again": post(&format!("/v1/orders/{pending}/try-again"), &json!({})).by(&key) => 403 not_yours;
+        "another try without any key": post(&format!("/v1/orders/{pending}/try-again"), &json!({})) => 401 order_key_required;
         "a key with one digit changed": get(&format!("/v1/orders/{done}")).by(&wrong_key) => 403 not_yours;
         "an order without any key": get(&format!("/v1/orders/{done}")) => 401 order_key_required;
         "an order with another room's pass": get(&format!("/v1/orders/{done}")).by(&foreign) => 401 pass_invalid;
@@ -68,6 +71,8 @@ async fn callers_and_calls_that_are_not_allowed_are_refused() {
         "a venue with a viewer's key": venue().by(VIEWER) => 403 key_role;
         "a venue with a pass": venue().by(&scene.ben) => 401 key_invalid;
         "a paid order given up": post(&format!("/v1/orders/{done}/cancel"), &json!({})).by(&key) => 409 not_cancellable;
+        "another try to pay a paid order": post(&format!("/v1/orders/{done}/try-again"), &json!({})).by(&key) => 409 not_payable;
+        "another try with a field": post(&format!("/v1/orders/{pending}/try-again"), &json!({"card": "visa"})).by(&scene.ana) => 422 unknown_field;
         "a refund": post(&format!("/v1/orders/{done}/refund"), &json!({})).by(&key) => 409 not_refundable;
         "an exchange for nothing": post(&format!("/v1/orders/{done}/exchange"), &json!({})).by(&key) => 422 invalid_field;
         "an exchange of what is not paid": post(&format!("/v1/orders/{pending}/exchange"), &json!({"show": "night-1", "seats": ["D-4"]})).by(&scene.ana) => 409 not_exchangeable;

@@ -94,6 +94,7 @@ fn order(state: OrderState, prices: &[i64]) -> (Order, Vec<Ticket>) {
         reason: String::new(),
         created_at_ms: 0,
         pay_until_ms: 0,
+        full_pay_until_ms: 0,
         claim_until_ms: 0,
         id,
     };

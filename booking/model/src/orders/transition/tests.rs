@@ -7,6 +7,7 @@ fn all() -> Vec<OrderEvent> {
         OrderEvent::Authorised,
         OrderEvent::CardFull,
         OrderEvent::Declined,
+        OrderEvent::TriedAgain,
         OrderEvent::Captured,
         OrderEvent::CaptureRefused,
         OrderEvent::PaymentRefused,
@@ -57,6 +58,22 @@ fn no_capture_before_confirm_and_no_tickets_before_capture() {
                 happening,
                 OrderEvent::Captured | OrderEvent::NothingToPay
             ));
+        }
+    }
+}
+
+#[test]
+fn only_a_decline_and_the_next_try_move_a_deadline_and_only_of_a_pending_order() {
+    for (state, happening, decision) in table() {
+        let expected = match happening {
+            OrderEvent::Declined => PayDeadlineChange::Shorten,
+            OrderEvent::TriedAgain => PayDeadlineChange::Restore,
+            _ => PayDeadlineChange::Stay,
+        };
+        assert_eq!(decision.deadline, expected, "{state:?} {happening:?}");
+        if decision.deadline != PayDeadlineChange::Stay {
+            let states = (state, decision.state);
+            assert_eq!(states, (OrderState::Pending, OrderState::Pending));
         }
     }
 }

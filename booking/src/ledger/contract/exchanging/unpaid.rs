@@ -1,10 +1,13 @@
 //! Cases of exchanges that fail. The old order stays unchanged. If the buyer has paid the
 //! difference, the money goes back.
 
+use fairgate_model::orders::transition::NEXT_TRY_WITHIN_MS;
+
 use super::*;
 
 pub(in super::super) const CASES: &[Case] = cases![
     an_unpaid_difference_leaves_the_old_order_unchanged,
+    a_declined_difference_leaves_a_minute_for_another_try,
     a_difference_paid_after_the_deadline_is_voided,
     an_order_with_a_scanned_ticket_is_not_exchanged,
     a_scan_before_the_payment_voids_the_difference,
@@ -36,6 +39,24 @@ async fn an_unpaid_difference_leaves_the_old_order_unchanged(ledger: Books) {
         .await;
     let refund = refund.expect("allowed").expect("known");
     assert_eq!(refund.order.state, Refunded);
+}
+
+async fn a_declined_difference_leaves_a_minute_for_another_try(ledger: Books) {
+    let old = bought(&ledger, &[0]).await;
+    let new = exchanged(&ledger, &old, "x", &[(4, 0..2, 1_700)]).await;
+    let declined = provider_event(&new, ProviderEventKind::Declined);
+    assert_eq!(settled(&ledger, declined, NOW_MS).await, "applied");
+    let claim_until_ms = new.claim_until_ms - new.pay_until_ms + NOW_MS + NEXT_TRY_WITHIN_MS;
+    let after = record(&ledger, &new).await.order;
+    assert_eq!(after.claim_until_ms, claim_until_ms);
+    assert!(claim_until_ms < new.claim_until_ms);
+    let begun = ledger.begin_next_try(&new.id, NOW_MS + 1).await;
+    assert!(begun.expect("written"));
+    let after = record(&ledger, &new).await.order;
+    assert_eq!(after.claim_until_ms, new.claim_until_ms);
+    assert_unchanged(&ledger, &old).await;
+    let new = paid(&ledger, &after).await;
+    assert_eq!(new.state, Ticketed);
 }
 
 async fn a_difference_paid_after_the_deadline_is_voided(ledger: Books) {

@@ -72,6 +72,7 @@ fn order(paid: i64, waived: i64) -> Order {
         reason: String::new(),
         created_at_ms: 0,
         pay_until_ms: 0,
+        full_pay_until_ms: 0,
         claim_until_ms: 0,
         id,
     }

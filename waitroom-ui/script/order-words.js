@@ -17,6 +17,9 @@ const QUICK_READS = 40;
 
 const isOver = (order, now) => order.state === "pending" && Date.parse(order.pay_until) <= now;
 
+/** Returns whether the last payment was declined, and the buyer has not begun another try. */
+export const isDeclined = ({ state, reason }) => state === "pending" && reason === "payment_declined";
+
 /**
  * Returns the name of the special case of a state that has words of its own, or null. `now` is the
  * server's time in milliseconds.
@@ -24,7 +27,7 @@ const isOver = (order, now) => order.state === "pending" && Date.parse(order.pay
 export function caseOf(order, now) {
   const { state, reason } = order;
   if (isOver(order, now)) return "over";
-  if (state === "pending" && reason === "payment_declined") return "declined";
+  if (isDeclined(order)) return "declined";
   if (order.disputed && HAS_TICKETS.includes(state)) return "disputed";
   if (state === "refunded" && order.total?.amount === 0) return "free_refunded";
   if (state !== "expired") return null;

@@ -8,7 +8,7 @@ import { keepOrder, keepTicket, keptOrder, orderKey } from "./keys.js";
 import { money } from "./money.js";
 import { exchangeAsk, findTrains, renderExchange } from "./order-exchange.js";
 import { refundAsk, renderRefund, whileRefunding } from "./order-refund.js";
-import { caseOf, lobbyOf, readAgainMs } from "./order-words.js";
+import { caseOf, isDeclined, lobbyOf, readAgainMs } from "./order-words.js";
 import { skewOf } from "./skew.js";
 import { payWithStripe } from "./stripe.js";
 import { drawingOf, ticketSvg } from "./svg.js";
@@ -21,7 +21,7 @@ if (data.key && !orderKey(id)) keepOrder(id, { key: data.key });
 const bearer = orderKey(id);
 const SHAPES = { pending: "clock", confirmed: "check", ticketed: "check", expired: "cross", cancelled: "cross", awaiting_consent: "warning", capture_failed: "cross", refunded: "ring", partly_refunded: "check", exchanged: "ring" };
 // These reasons get no line of their own, because the words for the state already say them.
-const USUAL = ["ordered", "payment_declined", "payment_deadline", "late_money", "ordered_in_exchange", "restored_from_provider", "payment_authorised", "payment_captured", "nothing_to_pay", "exchanged", "late_other_seats"];
+const USUAL = ["ordered", "payment_declined", "payment_tried_again", "payment_deadline", "late_money", "ordered_in_exchange", "restored_from_provider", "payment_authorised", "payment_captured", "nothing_to_pay", "exchanged", "late_other_seats"];
 const countdown = new Countdown($("clock"), () => refresh());
 const consentCountdown = new Countdown($("consent-clock"), () => refresh());
 let order = null;
@@ -83,9 +83,15 @@ function take(next) {
   const slug = order.show?.show ?? order.show ?? keptOrder(id).show;
   if (slug) $("again-link").href = `/s/${encodeURIComponent(slug)}`;
   if (hasMoved) {
-    announce(t("order.say_state", { state: $("order-state").textContent }), true);
+    announce(t("order.say_state", { state: stateWords() }), true);
     reads = 0;
   }
+}
+
+/** Returns the words for the state to say aloud. After a decline they tell of the minute left. */
+function stateWords() {
+  const title = $("order-state").textContent;
+  return isDeclined(order) ? `${title}. ${$("state-body").textContent}` : title;
 }
 
 const reasonWords = (reason) => (raw(`order.reason.${reason}`) ? t(`order.reason.${reason}`) : reason.replaceAll("_", " "));
@@ -106,7 +112,7 @@ function renderPayment() {
   if (!pending) return countdown.stop();
   show($("sandbox"), sandbox);
   const stripe = pay?.provider === "stripe" && pay.client?.script;
-  if (stripe) payWithStripe(pay.client, waitForTheBank);
+  if (stripe) payWithStripe(pay.client, (declined) => (declined || isDeclined(order) ? beginsNextTry() : true), waitForTheBank);
   show($("elsewhere"), Boolean(pay) && !sandbox && !stripe);
   if (pay && !sandbox && !stripe) put("elsewhere", t("order.pay_elsewhere", { provider: pay.provider }));
   runDown(countdown, order.pay_until);
@@ -128,6 +134,20 @@ function renderOffer() {
 }
 
 const seatRow = (seat) => make("li", seat.refunded ? { class: "gone" } : {}, make("span", { text: seat.refunded ? t("order.refund.seat", { seat: seat.label }) : [seat.label ?? seat, seat.traveller].filter(Boolean).join(" · ") }), make("b", { text: money(seat.price) }));
+
+/**
+ * Tells the server that another try to pay begins, so that the order waits its whole time again.
+ * Returns whether the buyer may pay. If the server does not answer, the try goes on: the rest of
+ * the minute may be enough.
+ */
+async function beginsNextTry() {
+  const answer = await call("POST", `${path}/try-again`, { body: {}, bearer });
+  if (answer.ok) take(answer.body);
+  if (answer.status !== 409) return true;
+  showProblem(answer.problem);
+  await refresh();
+  return false;
+}
 
 function waitForTheBank() {
   show($("working"));
@@ -199,6 +219,7 @@ function renderTickets() {
 }
 
 async function answerSandbox(outcome) {
+  if (isDeclined(order) && !(await beginsNextTry())) return;
   await act(`/v1/sandbox/payments/${encodeURIComponent(payment().payment)}`, { outcome }, [$("approve"), $("decline")]);
 }
 

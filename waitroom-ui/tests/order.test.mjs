@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { caseOf, lobbyOf, readAgainMs } from "../script/order-words.js";
+import { caseOf, isDeclined, lobbyOf, readAgainMs } from "../script/order-words.js";
 
 const NOW = Date.parse("2027-01-10T09:00:00Z");
 const texts = JSON.parse(readFileSync(new URL("../text/en.json", import.meta.url), "utf8"));
@@ -17,6 +17,14 @@ test("a declined payment and a time that is over have words of their own", () =>
   assert.equal(caseOf(order("pending", "ordered"), NOW), null);
   assert.equal(caseOf(order("pending", "payment_declined"), NOW), "declined");
   assert.equal(caseOf(order("pending", "payment_declined", { pay_until: at(0) }), NOW), "over");
+});
+
+test("after a decline the page tells of one minute, until the next try begins", () => {
+  assert.equal(caseOf(order("pending", "payment_tried_again"), NOW), null);
+  assert.ok(isDeclined(order("pending", "payment_declined")));
+  assert.ok(!isDeclined(order("pending", "payment_tried_again")) && !isDeclined(order("expired", "payment_declined")));
+  assert.match(texts.order.case.declined.body, /one minute/);
+  assert.ok(texts.order.reason.payment_tried_again && texts.problems.not_payable);
 });
 
 test("an order whose payment is disputed has words of its own while it has tickets", () => {

@@ -84,6 +84,11 @@ async fn after_a_declined_card_the_buyer_can_pay_with_another_card() {
     browser
         .until::<bool>("document.querySelectorAll('#tickets svg').length === 2")
         .await;
+    // The page has told the server of the second try, which had the whole time to pay.
+    let done = server.order_in(&ordered, "ticketed").await;
+    assert_eq!(done["pay_until"], ordered["pay_until"]);
+    let mut steps = done["history"].as_array().expect("steps").iter();
+    assert!(steps.any(|step| step["reason"] == "payment_tried_again"));
     browser.close("Ana").await;
 }
 

@@ -81,6 +81,7 @@ async fn an_order_shows_a_declined_payment_and_a_cancellation_in_another_tab() {
     let declined = |order: &Value| order["reason"] == "payment_declined";
     let words = follows(&ana, (&server, &ordered), declined, "declined").await;
     assert!(words.contains("You haven’t been charged"), "{words}");
+    assert!(words.contains("one minute"), "{words}");
     ana.picture("15-order-declined").await;
     let cancel = "(() => {
         if (!window.pressed && !document.querySelector('#pay-box').hidden) {

@@ -7,7 +7,7 @@
     const body = new URLSearchParams({ client_secret: clientSecret, payment_method: field.value });
     const answer = await fetch(`${origin}/v1/payment_intents/${id}/confirm`, { method: "POST", body });
     const told = await answer.json();
-    return answer.ok ? { paymentIntent: told } : { error: { message: `${told.error.message}.` } };
+    return answer.ok ? { paymentIntent: told } : { error: { type: told.error.type, message: `${told.error.message}.` } };
   };
   const elements = ({ clientSecret }) => {
     const field = document.createElement("input");

@@ -2,6 +2,8 @@
 //! neighbouring seats as the party has people. The search looks at each window on each bench once,
 //! and keeps running sums. Its time is therefore linear in the number of seats.
 
+use std::collections::BTreeSet;
+
 use rand::Rng;
 
 use super::{SeatArrangement, SeatChoice, orphans_of};
@@ -19,14 +21,19 @@ struct SeatBlock {
 }
 
 impl SeatCandidate for SeatBlock {
+    /// The bench and the first seat of each block. All blocks of one search are equally long.
+    type KeptSeats = BTreeSet<(u32, u32)>;
+
     fn rank(&self) -> u32 {
         self.orphans
     }
     fn score(&self) -> f32 {
         self.score
     }
-    fn overlaps(&self, other: &Self) -> bool {
-        self.bench == other.bench && self.start.abs_diff(other.start) < self.len
+    fn keep_apart(&self, kept: &mut Self::KeptSeats) -> bool {
+        let first = self.start.saturating_sub(self.len - 1);
+        let overlapping = (self.bench, first)..(self.bench, self.start + self.len);
+        kept.range(overlapping).next().is_none() && kept.insert((self.bench, self.start))
     }
 }
 

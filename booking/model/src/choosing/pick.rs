@@ -2,15 +2,29 @@
 
 use rand::{Rng, RngExt};
 
+use crate::choosing::wish::CellSet;
+
+/// Adds seats to `kept`, unless it has one of them. Returns whether they were added.
+pub fn keep_cells_apart(cells: &[u32], kept: &mut CellSet) -> bool {
+    let is_apart = !cells.iter().any(|cell| kept.contains(*cell));
+    if is_apart {
+        cells.iter().for_each(|cell| kept.insert(*cell));
+    }
+    is_apart
+}
+
 /// Seats that a party could get together.
 pub trait SeatCandidate {
+    /// The seats of several candidates that share none.
+    type KeptSeats: Default;
     /// Returns the number that is compared first. Smaller is better.
     fn rank(&self) -> u32;
     /// Returns the number that decides between candidates of the same rank, such as a distance.
     /// Smaller is better.
     fn score(&self) -> f32;
-    /// Returns whether both candidates have a seat in common.
-    fn overlaps(&self, other: &Self) -> bool;
+    /// Adds the candidate's seats to `kept`, unless `kept` has one of them. Returns whether they were
+    /// added.
+    fn keep_apart(&self, kept: &mut Self::KeptSeats) -> bool;
 }
 
 /// A list of candidates is shortened only once it has at least twice this many.
@@ -18,7 +32,7 @@ const SHORTLIST_MIN: usize = 64;
 
 /// Returns the largest score that is treated as equal to `best`. Seats at mirrored positions must
 /// count as equal, but rounding makes their scores differ a little.
-fn equal_up_to(best: f32) -> f32 {
+pub fn equal_up_to(best: f32) -> f32 {
     best + 0.001 + best.abs() * 1e-6
 }
 
@@ -115,13 +129,12 @@ pub fn pick_candidate<C: SeatCandidate>(
         candidates.select_nth_unstable_by(enough - 1, |a, b| a.score().total_cmp(&b.score()));
         candidates.truncate(enough);
         candidates.sort_unstable_by(|a, b| a.score().total_cmp(&b.score()));
-        let mut kept: Vec<C> = Vec::with_capacity(spread.min(candidates.len()));
-        for candidate in candidates {
-            if kept.len() < spread && !kept.iter().any(|other| other.overlaps(&candidate)) {
-                kept.push(candidate);
-            }
-        }
-        candidates = kept;
+        let mut kept_seats = C::KeptSeats::default();
+        candidates = candidates
+            .into_iter()
+            .filter(|candidate| candidate.keep_apart(&mut kept_seats))
+            .take(spread)
+            .collect();
     }
     let at = rng.random_range(0..candidates.len());
     Some(candidates.swap_remove(at))
@@ -129,6 +142,8 @@ pub fn pick_candidate<C: SeatCandidate>(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use rand::SeedableRng;
     use rand::rngs::StdRng;
 
@@ -142,14 +157,19 @@ mod tests {
     }
 
     impl SeatCandidate for SeatAt {
+        type KeptSeats = BTreeSet<u32>;
         fn rank(&self) -> u32 {
             self.rank
         }
         fn score(&self) -> f32 {
             self.score
         }
-        fn overlaps(&self, other: &Self) -> bool {
-            self.at.abs_diff(other.at) < 2
+        fn keep_apart(&self, kept: &mut Self::KeptSeats) -> bool {
+            let is_apart = kept
+                .range(self.at.saturating_sub(1)..=self.at + 1)
+                .next()
+                .is_none();
+            is_apart && kept.insert(self.at)
         }
     }
 

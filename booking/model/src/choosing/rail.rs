@@ -21,7 +21,8 @@ use rand::Rng;
 use rand::seq::SliceRandom;
 
 use super::{SeatArrangement, SeatChoice, SeatsNotFound};
-use crate::choosing::pick::{SeatCandidate, pick_candidate};
+use crate::choosing::pick::{SeatCandidate, keep_cells_apart, pick_candidate};
+use crate::choosing::wish::CellSet;
 use crate::grid::{CellGrid, CellState};
 use crate::plans::seatmap::{Seat, SeatKind, SeatMap};
 
@@ -100,6 +101,8 @@ struct TrainSeatGroup {
 }
 
 impl SeatCandidate for TrainSeatGroup {
+    type KeptSeats = CellSet;
+
     fn rank(&self) -> u32 {
         0
     }
@@ -110,8 +113,8 @@ impl SeatCandidate for TrainSeatGroup {
         self.left_over as f32 * LEG + f32::from(self.free_neighbours)
     }
 
-    fn overlaps(&self, other: &Self) -> bool {
-        self.seats.iter().any(|seat| other.seats.contains(seat))
+    fn keep_apart(&self, kept: &mut CellSet) -> bool {
+        keep_cells_apart(&self.seats, kept)
     }
 }
 

@@ -4,15 +4,16 @@
 //! accessible seats, the anchors are the nearest accessible seats. The best group wins. Anchors of
 //! the whole house are tried only if no section has enough seats.
 
-use std::collections::{BTreeMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 
 use rand::Rng;
 
 use super::{SeatArrangement, SeatChoice};
-use crate::choosing::pick::{SeatCandidate, pick_candidate};
-use crate::choosing::stretch::{BenchStretch, cell_position, pick_seats_near, stretches, without};
-use crate::choosing::view::{CellEligibility, WishSeatView, apart};
-use crate::choosing::wish::BestSeatsWish;
+use crate::choosing::pick::{SeatCandidate, equal_up_to, keep_cells_apart, pick_candidate};
+use crate::choosing::stretch::{BenchStretch, NearStretches, cell_position, stretches, without};
+use crate::choosing::view::{CellEligibility, WishSeatView, apart, distance_key};
+use crate::choosing::wish::{BestSeatsWish, CellSet};
 use crate::plans::seatmap::PlanPoint;
 
 /// How many of the nearest stretches, or accessible seats, are tried as anchors in each scope.
@@ -30,16 +31,16 @@ struct SeatGroup {
 }
 
 impl SeatCandidate for SeatGroup {
+    type KeptSeats = CellSet;
+
     fn rank(&self) -> u32 {
         self.alone
     }
     fn score(&self) -> f32 {
         self.score
     }
-    fn overlaps(&self, other: &Self) -> bool {
-        self.cells
-            .iter()
-            .any(|cell| other.cells.binary_search(cell).is_ok())
+    fn keep_apart(&self, kept: &mut CellSet) -> bool {
+        keep_cells_apart(&self.cells, kept)
     }
 }
 
@@ -49,6 +50,20 @@ struct ScatterScope {
     stretches: Vec<BenchStretch>,
     /// Accessible seats; empty if the wish asks for none.
     accessible: Vec<u32>,
+}
+
+impl ScatterScope {
+    /// Returns the distance of the seat that is nearest to the focal point.
+    fn distance(&self, view: &WishSeatView<'_>) -> f32 {
+        let seats = self
+            .stretches
+            .iter()
+            .flat_map(|stretch| stretch.cells(view));
+        let distances = seats
+            .chain(&self.accessible)
+            .map(|cell| view.distance(*cell));
+        distances.min_by(f32::total_cmp).unwrap_or(f32::INFINITY)
+    }
 }
 
 /// Chooses the best group, if there are enough seats.
@@ -72,10 +87,7 @@ pub fn best(
             sections.entry(section).or_default().accessible.push(cell);
         }
     }
-    let groups: Vec<SeatGroup> = sections
-        .values()
-        .flat_map(|scope| around_anchors(view, scope, wish))
-        .collect();
+    let groups = in_sections(view, &sections, wish, spread);
     if let Some(group) = pick_candidate(groups, spread, usize::MAX, rng) {
         return Some(SeatChoice {
             cells: group.cells,
@@ -96,6 +108,39 @@ pub fn best(
     })
 }
 
+/// Grows groups in the sections, nearest section first. Leaves out the sections that are too far away
+/// to have one of the best `spread` groups.
+fn in_sections(
+    view: &WishSeatView<'_>,
+    sections: &BTreeMap<Option<u32>, ScatterScope>,
+    wish: &BestSeatsWish,
+    spread: usize,
+) -> Vec<SeatGroup> {
+    let mut by_distance: Vec<(f32, &ScatterScope)> = sections
+        .values()
+        .map(|scope| (scope.distance(view), scope))
+        .collect();
+    by_distance.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut groups = Vec::new();
+    // For each section, the score of its best group in which nobody sits alone.
+    let mut best_scores: Vec<f32> = Vec::new();
+    for (distance, scope) in by_distance {
+        // Groups of different sections share no seat, and no group has a better score than the
+        // distance of its nearest seat.
+        let better = best_scores
+            .iter()
+            .filter(|score| equal_up_to(**score) < distance);
+        if better.count() >= spread.max(1) {
+            break;
+        }
+        let found = around_anchors(view, scope, wish);
+        let scores = found.iter().filter(|group| group.alone == 0);
+        best_scores.extend(scores.map(SeatGroup::score).min_by(f32::total_cmp));
+        groups.extend(found);
+    }
+    groups
+}
+
 /// Grows one group around each anchor, if the scope has enough seats.
 fn around_anchors(
     view: &WishSeatView<'_>,
@@ -111,8 +156,9 @@ fn around_anchors(
         anchors(view, &scope.stretches)
             .into_iter()
             .filter_map(|point| {
-                pick_seats_near(view, &scope.stretches, ordinary, point, false)
-                    .or_else(|| pick_seats_near(view, &scope.stretches, ordinary, point, true))
+                let near = NearStretches::new(&scope.stretches, point);
+                near.pick_seats(view, ordinary, false)
+                    .or_else(|| near.pick_seats(view, ordinary, true))
             })
             .collect()
     } else {
@@ -164,11 +210,19 @@ fn with_accessible(
     wish: &BestSeatsWish,
     point: PlanPoint,
 ) -> Option<Vec<u32>> {
-    let mut accessible = scope.accessible.clone();
-    accessible.sort_by(|a, b| {
-        apart(cell_position(view, *a), point).total_cmp(&apart(cell_position(view, *b), point))
-    });
-    accessible.truncate(wish.accessible as usize);
+    let mut nearest: Vec<(u32, u32)> = scope
+        .accessible
+        .iter()
+        .map(|cell| {
+            (
+                distance_key(apart(cell_position(view, *cell), point)),
+                *cell,
+            )
+        })
+        .collect();
+    let wanted = wish.accessible as usize;
+    nearest.select_nth_unstable(wanted - 1);
+    let accessible: Vec<u32> = nearest[..wanted].iter().map(|seat| seat.1).collect();
     let ordinary_count = (wish.quantity - wish.accessible) as usize;
     let beside = beside(view, &accessible, ordinary_count, point);
     // If one person of the rest would sit alone, one of the people beside the accessible seats
@@ -179,45 +233,38 @@ fn with_accessible(
         .find_map(|(beside_count, allow_alone)| {
             let mut cells = accessible.clone();
             cells.extend(&beside[..beside_count]);
-            let used: HashSet<u32> = cells.iter().copied().collect();
+            let used: CellSet = cells.iter().copied().collect();
             let open = without(view, &scope.stretches, &used);
-            cells.extend(pick_seats_near(
-                view,
-                &open,
-                ordinary_count - beside_count,
-                point,
-                allow_alone,
-            )?);
+            let near = NearStretches::new(&open, point);
+            cells.extend(near.pick_seats(view, ordinary_count - beside_count, allow_alone)?);
             Some(cells)
         })
 }
 
-/// Returns up to `most` ordinary seats that form unbroken rows with the seats in `from`. Companion
-/// seats come first.
+/// Returns up to `most` ordinary seats that form unbroken rows with the seats in `from`.
 fn beside(view: &WishSeatView<'_>, from: &[u32], most: usize, point: PlanPoint) -> Vec<u32> {
-    let mut taken: HashSet<u32> = from.iter().copied().collect();
+    // Companion seats come first, then the seats nearest to the point.
+    let beside = |cell: u32| {
+        let free = neighbours(view, cell);
+        let free = free.filter(|seat| view.class(*seat) == CellEligibility::Seat);
+        free.map(|seat| {
+            let is_other = !view.map.seats[seat as usize].companion;
+            let distance = apart(cell_position(view, seat), point);
+            Reverse((is_other, distance_key(distance), seat))
+        })
+    };
+    let mut reached: BinaryHeap<_> = from.iter().flat_map(|cell| beside(*cell)).collect();
+    let mut taken: CellSet = from.iter().copied().collect();
     let mut grown = Vec::new();
     while grown.len() < most {
-        let next = taken
-            .iter()
-            .flat_map(|cell| neighbours(view, *cell))
-            .filter(|cell| view.class(*cell) == CellEligibility::Seat && !taken.contains(cell))
-            .min_by(|a, b| {
-                let order = |cell: u32| {
-                    (
-                        !view.map.seats[cell as usize].companion,
-                        apart(cell_position(view, cell), point),
-                    )
-                };
-                let (a, b) = ((order(*a), *a), (order(*b), *b));
-                a.0.0
-                    .cmp(&b.0.0)
-                    .then(a.0.1.total_cmp(&b.0.1))
-                    .then(a.1.cmp(&b.1))
-            });
-        let Some(next) = next else { break };
-        taken.insert(next);
-        grown.push(next);
+        let Some(Reverse((_, _, next))) = reached.pop() else {
+            break;
+        };
+        if !taken.contains(next) {
+            taken.insert(next);
+            grown.push(next);
+            reached.extend(beside(next));
+        }
     }
     grown
 }
@@ -266,6 +313,82 @@ impl SeatGroup {
             cells,
             alone,
             score,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::SmallRng;
+    use rand::{RngExt, SeedableRng};
+    use serde_json::json;
+
+    use super::*;
+    use crate::plans::parse_fairgate;
+    use crate::plans::seatmap::SeatMap;
+
+    /// Returns a house of 40 sections, each of which has 8 rows of 10 seats, in five tiers.
+    fn house() -> SeatMap {
+        let section = |n: u32| {
+            let (x, y) = (n % 8 * 300, n / 8 * 300);
+            let row = |r: u32| {
+                json!({"label": r.to_string(), "count": 10,
+                "from": [x, y + r * 24], "to": [x + 180, y + r * 24]})
+            };
+            json!({"label": format!("S{n}"), "category": "all", "rows": (0..8).map(row).collect::<Vec<_>>()})
+        };
+        let plan = json!({"name": "House", "focal": [1_140, -60],
+            "categories": [{"key": "all", "label": "All"}],
+            "sections": (0..40).map(section).collect::<Vec<_>>()});
+        parse_fairgate(&plan.to_string()).expect("a valid plan")
+    }
+
+    /// The sections of a house, as a wish sees them.
+    fn sections(view: &WishSeatView<'_>) -> BTreeMap<Option<u32>, ScatterScope> {
+        let mut sections: BTreeMap<_, ScatterScope> = BTreeMap::new();
+        for stretch in stretches(view) {
+            let scope = sections.entry(stretch.section).or_default();
+            scope.stretches.push(stretch);
+        }
+        sections
+    }
+
+    #[test]
+    fn sections_that_are_too_far_away_are_not_searched() {
+        let (map, wish) = (house(), BestSeatsWish::party(40));
+        let view = WishSeatView::for_wish(&map, &|_| true, &wish);
+        let sections = sections(&view);
+        let most = (NEAREST + LONGEST) * sections.len();
+        let searched = |spread| in_sections(&view, &sections, &wish, spread).len();
+        assert!(searched(0) * 8 < most, "{} of {most}", searched(0));
+        assert!(searched(8) * 2 < most, "{} of {most}", searched(8));
+    }
+
+    #[test]
+    fn whoever_leaves_out_far_sections_picks_among_the_same_best_groups() {
+        let (map, wish) = (house(), BestSeatsWish::party(24));
+        for seed in 0..20 {
+            let mut rng = SmallRng::seed_from_u64(seed);
+            let sold = f64::from(u32::try_from(seed).expect("a few")) / 25.0;
+            let taken: Vec<bool> = map.seats.iter().map(|_| rng.random_bool(sold)).collect();
+            let view = WishSeatView::for_wish(&map, &|cell| !taken[cell as usize], &wish);
+            let sections = sections(&view);
+            for spread in [0, 1, 3, 12] {
+                let all = sections
+                    .values()
+                    .flat_map(|scope| around_anchors(&view, scope, &wish));
+                let picked = |groups: Vec<SeatGroup>| {
+                    let mut rng = SmallRng::seed_from_u64(seed);
+                    pick_candidate(groups, spread, usize::MAX, &mut rng)
+                        .map(|group| (group.alone, group.score.to_bits()))
+                };
+                let few = in_sections(&view, &sections, &wish, spread);
+                assert_eq!(
+                    picked(few),
+                    picked(all.collect()),
+                    "seed {seed}, spread {spread}"
+                );
+            }
         }
     }
 }

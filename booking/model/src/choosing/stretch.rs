@@ -7,10 +7,12 @@
 //! therefore be greedy: the nearest stretch gives as many seats as it can, as long as the rest can
 //! still be taken in pieces.
 
-use std::collections::HashSet;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use crate::choosing::block::single_sides;
-use crate::choosing::view::{CellEligibility, WishSeatView, apart};
+use crate::choosing::view::{CellEligibility, WishSeatView, apart, distance_key};
+use crate::choosing::wish::CellSet;
 use crate::plans::seatmap::PlanPoint;
 
 /// Neighbouring ordinary seats on a bench, all of which the wish may have. A stretch is always as
@@ -54,11 +56,11 @@ pub fn stretches(view: &WishSeatView<'_>) -> Vec<BenchStretch> {
 pub fn without(
     view: &WishSeatView<'_>,
     stretches: &[BenchStretch],
-    used: &HashSet<u32>,
+    used: &CellSet,
 ) -> Vec<BenchStretch> {
-    let mut found = Vec::with_capacity(stretches.len() + used.len());
+    let mut found = Vec::with_capacity(stretches.len());
     for stretch in stretches {
-        stretch.push_open_parts(view, &|cell| !used.contains(&cell), &mut found);
+        stretch.push_open_parts(view, &|cell| !used.contains(cell), &mut found);
     }
     found
 }
@@ -156,90 +158,101 @@ fn can_deal(wanted: usize, total: usize, has_three_or_more: bool) -> bool {
     wanted == 0 || (2..=total).contains(&wanted) && (has_three_or_more || wanted.is_multiple_of(2))
 }
 
-/// Returns `wanted` seats near `point`, or `None` if that is not possible. If `allow_alone` is
-/// false, everybody gets a neighbour of their party. If it is true, as few people as possible sit
-/// without one.
-pub fn pick_seats_near(
-    view: &WishSeatView<'_>,
-    stretches: &[BenchStretch],
-    wanted: usize,
+/// Stretches by their distance from a point. They are put in order only as far as a party needs
+/// them, because a large hall has thousands.
+pub struct NearStretches<'s> {
+    stretches: &'s [BenchStretch],
     point: PlanPoint,
-    allow_alone: bool,
-) -> Option<Vec<u32>> {
-    let mut near: Vec<(f32, BenchStretch)> = stretches
-        .iter()
-        .map(|stretch| (stretch.distance(point), *stretch))
-        .collect();
-    near.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (long, short): (Vec<BenchStretch>, Vec<BenchStretch>) = near
-        .into_iter()
-        .map(|(_, stretch)| stretch)
-        .partition(|stretch| stretch.len >= 2);
+    /// For each stretch, the key of its distance, and its index.
+    distances: Vec<(u32, usize)>,
+    /// How many seats the stretches of 2 or more seats have.
+    total: usize,
+    /// How many stretches have 3 or more seats.
+    threes: usize,
+}
 
-    let total: usize = long.iter().map(|stretch| stretch.len).sum();
-    let has_three_or_more = long.iter().any(|stretch| stretch.len >= 3);
-    let together = if can_deal(wanted, total, has_three_or_more) {
-        wanted
-    } else if allow_alone {
+impl<'s> NearStretches<'s> {
+    /// Measures how far the stretches are from the point.
+    pub fn new(stretches: &'s [BenchStretch], point: PlanPoint) -> Self {
+        let distance = |stretch: &BenchStretch| distance_key(stretch.distance(point));
+        let with_company = stretches.iter().map(|stretch| stretch.len);
+        Self {
+            stretches,
+            point,
+            distances: stretches.iter().map(distance).zip(0..).collect(),
+            total: with_company.filter(|len| *len >= 2).sum(),
+            threes: stretches.iter().filter(|stretch| stretch.len >= 3).count(),
+        }
+    }
+
+    /// Returns the stretches whose length fits, nearest first.
+    fn in_order(&self, fits: impl Fn(usize) -> bool) -> impl Iterator<Item = &'s BenchStretch> {
+        let fitting = self.distances.iter().copied();
+        let fitting = fitting.filter(|(_, index)| fits(self.stretches[*index].len));
+        let mut far: BinaryHeap<_> = fitting.map(Reverse).collect();
+        let stretches = self.stretches;
+        std::iter::from_fn(move || far.pop().map(|Reverse((_, index))| &stretches[index]))
+    }
+
+    /// Returns `wanted` seats near the point, or `None` if that is not possible. If `allow_alone` is
+    /// false, everybody gets a neighbour of their party. If it is true, as few people as possible
+    /// sit without one.
+    pub fn pick_seats(
+        &self,
+        view: &WishSeatView<'_>,
+        wanted: usize,
+        allow_alone: bool,
+    ) -> Option<Vec<u32>> {
+        let together = self.count_together(wanted, allow_alone)?;
+        let mut dealt = self.pieces(view, together);
+        let missing = wanted - together;
+        if missing == 0 {
+            return Some(dealt);
+        }
+        let taken: CellSet = dealt.iter().copied().collect();
+        let singles = self
+            .in_order(|len| len < 2)
+            .chain(self.in_order(|len| len >= 2));
+        let cells = singles.flat_map(|stretch| stretch.cells(view).iter().copied());
+        dealt.extend(cells.filter(|cell| !taken.contains(*cell)).take(missing));
+        (dealt.len() == wanted).then_some(dealt)
+    }
+
+    /// Returns how many of the wanted seats are taken in pieces of 2 or more.
+    fn count_together(&self, wanted: usize, allow_alone: bool) -> Option<usize> {
+        let can_take = |wanted| can_deal(wanted, self.total, self.threes > 0);
+        if can_take(wanted) {
+            return Some(wanted);
+        }
         // `wanted` is too large, or it is 1, or it is odd and no stretch has 3 seats. The largest
         // number that can be taken in pieces is then the smaller of `wanted` and `total`, or one
         // less.
-        let most = total.min(wanted);
-        if can_deal(most, total, has_three_or_more) {
-            most
-        } else {
-            most - 1
-        }
-    } else {
-        return None;
-    };
+        let most = self.total.min(wanted);
+        allow_alone.then_some(if can_take(most) { most } else { most - 1 })
+    }
 
-    let mut dealt = pieces(view, &long, together, point);
-    let missing = wanted - together;
-    let singles = short
-        .iter()
-        .chain(&long)
-        .flat_map(|stretch| stretch.cells(view).iter().copied());
-    let taken: HashSet<u32> = dealt.iter().copied().collect();
-    let single_cells: Vec<u32> = singles
-        .filter(|cell| !taken.contains(cell))
-        .take(missing)
-        .collect();
-    (single_cells.len() == missing).then(|| {
-        dealt.extend(single_cells);
+    /// Takes `wanted` seats in pieces from the stretches, nearest first. [`can_deal`] must allow
+    /// this number.
+    fn pieces(&self, view: &WishSeatView<'_>, wanted: usize) -> Vec<u32> {
+        let mut dealt = Vec::with_capacity(wanted);
+        let mut remaining = wanted;
+        // What the stretches after the present one have.
+        let (mut total, mut threes) = (self.total, self.threes);
+        for stretch in self.in_order(|len| len >= 2) {
+            if remaining == 0 {
+                break;
+            }
+            total -= stretch.len;
+            threes -= usize::from(stretch.len >= 3);
+            let most = stretch.len.min(remaining);
+            if let Some(len) = (2..=most)
+                .rev()
+                .find(|len| can_deal(remaining - len, total, threes > 0))
+            {
+                dealt.extend_from_slice(stretch.piece(view, len, self.point));
+                remaining -= len;
+            }
+        }
         dealt
-    })
-}
-
-/// Takes `wanted` seats in pieces from the stretches, in their order. [`can_deal`] must allow this
-/// number.
-fn pieces(
-    view: &WishSeatView<'_>,
-    long: &[BenchStretch],
-    wanted: usize,
-    point: PlanPoint,
-) -> Vec<u32> {
-    // For each stretch: how many seats the stretches after it have, and whether one of those
-    // stretches has 3 or more.
-    let mut after = vec![(0, false); long.len()];
-    for at in (1..long.len()).rev() {
-        let (total, has_three_or_more) = after[at];
-        after[at - 1] = (total + long[at].len, has_three_or_more || long[at].len >= 3);
     }
-    let mut dealt = Vec::with_capacity(wanted);
-    let mut remaining = wanted;
-    for (stretch, (total, has_three_or_more)) in long.iter().zip(after) {
-        if remaining == 0 {
-            break;
-        }
-        let most = stretch.len.min(remaining);
-        if let Some(len) = (2..=most)
-            .rev()
-            .find(|len| can_deal(remaining - len, total, has_three_or_more))
-        {
-            dealt.extend_from_slice(stretch.piece(view, len, point));
-            remaining -= len;
-        }
-    }
-    dealt
 }

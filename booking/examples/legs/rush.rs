@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use booking::catalogue::Catalogue;
 use booking::holds::ask::HoldRequest;
+use booking::holds::choose::SeatSearches;
 use booking::holds::take::{CallHoldIds, HoldDesk};
 use booking::inventory::seats::SeatInventory;
 use booking::ledger::Ledger;
@@ -152,6 +153,7 @@ async fn opened(
             ledger: ledger.clone(),
             stopped: stopped.expect("read"),
             ids: HoldIdDeriver::new([1; 32]),
+            searches: SeatSearches::default(),
         });
     }
     desks

@@ -165,6 +165,7 @@ impl Booking {
                 waitlist: self.waitlist.clone(),
                 door: self.caller_verifier(),
                 answers: self.answers.clone(),
+                searches: self.holds.searches.clone(),
             },
             rail: RailRoutes {
                 timetables: self.shows.timetables.clone(),

@@ -20,6 +20,7 @@ use crate::catalogue::Catalogue;
 use crate::catalogue::departures::DepartureSource;
 use crate::cinema::CinemaCatalogue;
 use crate::config::PaymentSettings;
+use crate::holds::choose::SeatSearches;
 use crate::holds::take::HoldDesk;
 use crate::idempotency::IdempotencyAnswers;
 use crate::internal::gateway_desk::GatewayDesk;
@@ -171,6 +172,7 @@ impl Booking {
                 ledger: ledger.clone(),
                 ids: secrets.ids,
                 stopped: stopped.clone(),
+                searches: SeatSearches::default(),
             },
             setup,
             ledger,

@@ -1,5 +1,7 @@
 //! Accepts an offer of the waitlist. The offer becomes a basket that lasts for the show's `hold_s`.
 
+use std::sync::Arc;
+
 use fairgate_model::holds::{Hold, HoldPurpose, HoldStage};
 use fairgate_model::ids::HoldId;
 use fairgate_model::shows::Show;
@@ -18,7 +20,7 @@ impl HoldDesk {
     /// [`HoldRefusal`], which says why the offer was not accepted. The offer is then unchanged.
     pub async fn accept_offer(
         &self,
-        show: &Show,
+        show: &Arc<Show>,
         visitor: Holder,
         id: &HoldId,
         now_ms: i64,
@@ -42,7 +44,7 @@ impl HoldDesk {
 
     async fn explain_offer(
         &self,
-        show: &Show,
+        show: &Arc<Show>,
         refused: InventoryRefusal,
         offer: Option<&Hold>,
     ) -> HoldRefusal {

@@ -10,9 +10,10 @@ use fairgate_model::shows::terms::UNNUMBERED;
 use fairgate_pass::Holder;
 
 use super::ask::HoldChange;
+use super::choose::side_by_side;
 use super::refusal::{HoldRefusal, HoldRefusalOutcome, HoldRequestFault};
 use super::stretch::on_sale;
-use super::take::{HoldDesk, for_sale, refuse_orphans, side_by_side};
+use super::take::{HoldDesk, for_sale};
 
 impl HoldDesk {
     /// Adds and removes all seats of the change, or changes nothing.
@@ -71,7 +72,7 @@ impl HoldDesk {
     /// current terms, the sale must not have ended, and no seat may be left single.
     async fn check_added(
         &self,
-        show: &Show,
+        show: &Arc<Show>,
         hold: &Hold,
         (add, legs): (&[u32], &Range<u16>),
         now_ms: i64,
@@ -81,6 +82,7 @@ impl HoldDesk {
         }
         on_sale(show, legs, now_ms)
             .map_err(|why| HoldRefusal::Stretch(why, HoldRefusalOutcome::HoldUnchanged))?;
-        refuse_orphans(show, &self.view(show).await?, add)
+        let view = self.view(show).await?;
+        self.refuse_orphans(show, &view, add).await
     }
 }

@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use fairgate_model::grid::CellState;
 use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose, HoldStage, cells_of};
 use fairgate_model::ids::HoldId;
 use fairgate_model::orders::{Order, OrderItem};
@@ -12,10 +11,11 @@ use fairgate_model::shows::Show;
 use fairgate_pass::Holder;
 
 use super::ask::{ResolvedSeatRequest, SeatSelection};
+use super::choose::{SPREADS, may_choose_again};
 use super::price::priced;
 use super::refusal::HoldRefusal;
-use super::take::{HoldDesk, SPREADS, for_sale, may_choose_again};
-use crate::store::{InventoryRefusal, VersionedCells};
+use super::take::{HoldDesk, for_sale};
+use crate::store::InventoryRefusal;
 
 /// The new seats of an exchange.
 pub struct ExchangeSeats {
@@ -44,13 +44,13 @@ impl HoldDesk {
         now_ms: i64,
     ) -> Result<ExchangeSeats, E> {
         let mut last_refusal = (InventoryRefusal::NotReady, Vec::new());
+        let may_keep = order.show == show.id && may_choose_own_seats_again(order, request);
+        let own_cells = match may_keep {
+            true => cells_of(&order.held_seats(), show.grid()),
+            false => Vec::new(),
+        };
         for spread in SPREADS {
-            let view = self.seats.store.view(&show.id).await;
-            let mut view = view.ok_or(HoldRefusal::NotReady)?;
-            if order.show == show.id && may_choose_own_seats_again(order, request) {
-                mark_own_cells_free(&mut view, show, order);
-            }
-            let chosen = Self::choose_seats(show, request, &view, spread)?;
+            let chosen = self.choose_seats(show, request, &own_cells, spread).await?;
             let held = for_sale(show, &chosen.seats, &chosen.legs)?;
             let terms = self.catalogue.terms(show, show.terms).await;
             let terms = terms.map_err(HoldRefusal::Ledger)?;
@@ -96,7 +96,7 @@ impl HoldDesk {
     /// every new seat, even a seat whose cells the order already has.
     async fn seats_of_hold(
         &self,
-        show: &Show,
+        show: &Arc<Show>,
         hold: Hold,
         request: &ResolvedSeatRequest,
     ) -> Result<ExchangeSeats, HoldRefusal> {
@@ -141,12 +141,4 @@ fn may_choose_own_seats_again(order: &Order, request: &ResolvedSeatRequest) -> b
             .items
             .iter()
             .any(|item| item.held.legs != request.legs)
-}
-
-fn mark_own_cells_free(view: &mut VersionedCells, show: &Show, order: &Order) {
-    for cell in cells_of(&order.held_seats(), show.grid()) {
-        if let Some(state) = view.states.get_mut(cell as usize) {
-            *state = CellState::Free;
-        }
-    }
 }

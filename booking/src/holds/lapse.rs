@@ -1,5 +1,6 @@
 //! Frees the seats of overdue holds, and extends a hold on request.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use fairgate_base::clock::Clock;
@@ -26,7 +27,7 @@ impl HoldDesk {
     /// [`HoldRefusal::Expired`] or [`HoldRefusal::NotYours`].
     pub async fn extend(
         &self,
-        show: &Show,
+        show: &Arc<Show>,
         visitor: Holder,
         id: &HoldId,
         call: CallId,

@@ -3,6 +3,7 @@
 mod accept;
 pub mod ask;
 mod change;
+pub mod choose;
 pub mod instead;
 pub mod lapse;
 mod natural;
@@ -10,4 +11,5 @@ pub mod price;
 pub mod refusal;
 mod shortage;
 pub mod stretch;
+mod suggest;
 pub mod take;

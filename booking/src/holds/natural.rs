@@ -3,6 +3,8 @@
 //! second tab therefore finds the basket of the first call. A visitor can order the same journey
 //! again only with `again: true`.
 
+use std::sync::Arc;
+
 use fairgate_model::holds::{Hold, HoldStage};
 use fairgate_model::ids::{HoldId, OrderId};
 use fairgate_model::shows::Show;
@@ -37,7 +39,7 @@ impl HoldDesk {
     /// answer.
     pub(super) async fn existing_hold(
         &self,
-        show: &Show,
+        show: &Arc<Show>,
         visitor: Holder,
         request: &ResolvedSeatRequest,
         again: bool,

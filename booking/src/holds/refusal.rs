@@ -1,6 +1,7 @@
 //! The reasons why a call that holds, changes, extends or orders seats is refused. `http/refusals`
 //! turns these values into messages.
 
+use fairgate_base::process::search_threads::SearchQueueFull;
 use fairgate_databases::LedgerError;
 use fairgate_model::choosing::BestSeatsWishFault;
 use fairgate_model::holds::HoldPurpose;
@@ -124,6 +125,9 @@ pub enum HoldRefusal {
     /// The store did not answer. The seats may have been held, and repeating the call finds them.
     #[error("the seats cannot be reached")]
     Unreachable,
+    /// Too many calls wait until seats are chosen for them.
+    #[error(transparent)]
+    SearchesFull(#[from] SearchQueueFull),
     /// The room of the visitor's pass is over.
     #[error("the room {0} is over")]
     RoomOver(String),

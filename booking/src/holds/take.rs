@@ -1,33 +1,23 @@
 //! Takes holds. A call chooses seats that are free, and then takes them in the store. If another
 //! visitor was quicker, the call chooses again.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use fairgate_model::choosing::rail::TrainSeatStates;
-use fairgate_model::choosing::{self, SeatChoice};
 use fairgate_model::holds::{HeldSeat, Hold, HoldPurpose, HoldStage};
 use fairgate_model::ids::{HoldId, HoldIdDeriver};
-use fairgate_model::plans::seatmap::SeatMap;
 use fairgate_model::shows::Show;
-use fairgate_model::shows::document::OrphanSeatRule;
 use fairgate_pass::{Holder, LivePass};
 
-use super::ask::{HoldRequest, ResolvedSeatRequest, SeatSelection};
+use super::ask::HoldRequest;
+use super::choose::{ChosenSeats, SPREADS, SeatSearches, may_choose_again};
 use super::natural::{ExistingHold, require_same_seats};
-use super::refusal::{HoldRefusal, SeatSuggestion};
-use super::shortage;
+use super::refusal::HoldRefusal;
 use crate::catalogue::Catalogue;
 use crate::inventory::seats::SeatInventory;
 use crate::ledger::Ledger;
-use crate::rail::journey::JourneySummary;
 use crate::stopped_passes::StoppedPasses;
-use crate::store::{BasketDeadlines, InventoryRefusal, VersionedCells};
-
-/// For each try, how many of the best blocks it chooses from at random. The first try takes the
-/// best block. Each later try chooses from more blocks, so that visitors do not collide again.
-pub(super) const SPREADS: [usize; 6] = [0, 8, 32, 128, 512, 2_048];
+use crate::store::{BasketDeadlines, InventoryRefusal};
 
 /// Takes, prices, changes and extends holds.
 #[derive(Clone)]
@@ -42,6 +32,8 @@ pub struct HoldDesk {
     pub ids: HoldIdDeriver,
     /// Knows which rooms are over.
     pub stopped: StoppedPasses,
+    /// Searches for seats.
+    pub searches: SeatSearches,
 }
 
 /// The ids under which the store may have the hold of a call.
@@ -51,13 +43,6 @@ pub struct CallHoldIds {
     pub id: HoldId,
     /// The id that earlier versions of this program gave to the same call, if the call has a key.
     pub before: Option<HoldId>,
-}
-
-/// The chosen seats by index, their legs, and whether they are side by side.
-pub(super) struct ChosenSeats {
-    pub(super) seats: Vec<u32>,
-    pub(super) legs: Range<u16>,
-    pub(super) side_by_side: bool,
 }
 
 impl HoldDesk {
@@ -102,7 +87,7 @@ impl HoldDesk {
         }
         let mut last_refusal = (InventoryRefusal::NotReady, Vec::new());
         for spread in SPREADS {
-            let chosen = Self::choose_seats(show, &request, &self.view(show).await?, spread)?;
+            let chosen = self.choose_seats(show, &request, &[], spread).await?;
             let hold = new_basket(show, pass, id.clone(), &chosen, now_ms)?;
             match self.take_while_open(show, pass, hold).await? {
                 Ok(hold) => return require_same_seats(show, hold, &request),
@@ -181,65 +166,11 @@ impl HoldDesk {
         present.map_err(|_| refusal)
     }
 
-    pub(super) async fn view(&self, show: &Show) -> Result<VersionedCells, HoldRefusal> {
-        self.seats
-            .store
-            .view(&show.id)
-            .await
-            .ok_or(HoldRefusal::NotReady)
-    }
-
-    pub(super) fn choose_seats(
-        show: &Show,
-        request: &ResolvedSeatRequest,
-        view: &VersionedCells,
-        spread: usize,
-    ) -> Result<ChosenSeats, HoldRefusal> {
-        let map = &show.plan.map;
-        let train = train(show, view);
-        let is_free = |seat: u32| train.is_free(seat, &request.legs);
-        let refusal = |why| shortage::refusal_without_seats(why, &train, request);
-        let mut rng = rand::rng();
-        let chosen = |seats: Vec<u32>, side_by_side| ChosenSeats {
-            seats,
-            legs: request.legs.clone(),
-            side_by_side,
-        };
-        match &request.wanted {
-            SeatSelection::Best(wish) => {
-                let choice = choosing::choose(map, &is_free, wish, spread, &mut rng);
-                let choice = choice.map_err(refusal)?;
-                Ok(chosen(choice.cells, choice.next_to_each_other))
-            }
-            SeatSelection::Class(party) => {
-                let choice =
-                    choosing::rail::choose(&train, &request.legs, *party, spread, &mut rng);
-                let choice = choice.map_err(refusal)?;
-                Ok(chosen(choice.cells, choice.next_to_each_other))
-            }
-            SeatSelection::Named { seats, areas } => {
-                refuse_orphans(show, view, seats)?;
-                let mut named = seats.clone();
-                for (index, quantity) in areas {
-                    let Some(area) = map.areas.get(*index) else {
-                        continue;
-                    };
-                    named.extend(
-                        choosing::pick_area(map, &is_free, area, *quantity, &mut rng)
-                            .map_err(refusal)?,
-                    );
-                }
-                let side_by_side = side_by_side(map, &named);
-                Ok(chosen(named, side_by_side))
-            }
-        }
-    }
-
     /// Turns a refusal of the store into a refusal for the visitor. `requested_seats` has the
     /// seats that the visitor wanted, over all legs of the show.
     pub async fn explain(
         &self,
-        show: &Show,
+        show: &Arc<Show>,
         refused: InventoryRefusal,
         requested_seats: &[u32],
     ) -> HoldRefusal {
@@ -250,7 +181,7 @@ impl HoldDesk {
     /// Explains a refusal as [`HoldDesk::explain`] does, for seats on `legs`.
     pub async fn explain_over(
         &self,
-        show: &Show,
+        show: &Arc<Show>,
         refused: InventoryRefusal,
         requested_seats: &[u32],
         legs: &Range<u16>,
@@ -281,7 +212,7 @@ impl HoldDesk {
 
     async fn seats_taken(
         &self,
-        show: &Show,
+        show: &Arc<Show>,
         cells: &[u32],
         requested_seats: &[u32],
         legs: &Range<u16>,
@@ -294,11 +225,9 @@ impl HoldDesk {
         // The store may refuse several cells of one seat, one for each leg. The seat is named once.
         let mut seen = std::collections::HashSet::new();
         labels.retain(|label| seen.insert(label.clone()));
-        let view = self.seats.store.view(&show.id).await;
         HoldRefusal::SeatsTaken {
             labels,
-            suggestion: view
-                .and_then(|view| suggestion(show, &view, (requested_seats, legs), false)),
+            suggestion: self.suggest(show, requested_seats, legs).await,
         }
     }
 }
@@ -359,125 +288,4 @@ pub fn for_sale(
         ])),
     };
     seats.iter().map(held).collect()
-}
-
-pub(super) fn may_choose_again(wanted: &SeatSelection, show: &Show, refused: &[u32]) -> bool {
-    match wanted {
-        SeatSelection::Best(_) | SeatSelection::Class(_) => true,
-        SeatSelection::Named { .. } => {
-            let grid = show.grid();
-            refused
-                .iter()
-                .all(|cell| show.plan.map.area_of(grid.seat_of(*cell)).is_some())
-        }
-    }
-}
-
-fn train<'a>(show: &'a Show, view: &'a VersionedCells) -> TrainSeatStates<'a> {
-    TrainSeatStates {
-        map: &show.plan.map,
-        grid: show.grid(),
-        states: &view.states,
-    }
-}
-
-/// Refuses a choice that would leave a single empty seat, unless the show allows single seats.
-/// Trains have no such rule, because a single seat may suit another stretch. If one of the seats is
-/// already taken, the check passes, because the store will refuse the seats anyway.
-pub(super) fn refuse_orphans(
-    show: &Show,
-    view: &VersionedCells,
-    seats: &[u32],
-) -> Result<(), HoldRefusal> {
-    let (train, legs) = (train(show, view), show.legs());
-    let is_free = |seat: u32| train.is_free(seat, &legs);
-    if show.document.orphans == OrphanSeatRule::Allow
-        || show.run.is_some()
-        || seats.iter().any(|seat| !is_free(*seat))
-    {
-        return Ok(());
-    }
-    let Some(orphans) = choosing::would_orphan(&show.plan.map, &is_free, seats) else {
-        return Ok(());
-    };
-    let labels = orphans.iter().map(|seat| show.seat_label(*seat).to_owned());
-    Err(HoldRefusal::WouldOrphan {
-        labels: labels.collect(),
-        suggestion: suggestion(show, view, (seats, &legs), true),
-    })
-}
-
-/// Returns seats that may be held instead, in the form of a new request: seats by label, standing
-/// places by area and quantity, and on a train the two stations.
-fn suggestion(
-    show: &Show,
-    view: &VersionedCells,
-    (requested_seats, legs): (&[u32], &Range<u16>),
-    leaves_no_single_seat: bool,
-) -> Option<Box<SeatSuggestion>> {
-    let map = &show.plan.map;
-    let train = train(show, view);
-    let is_free = |seat: u32| train.is_free(seat, legs) && show.fare(seat, legs).is_some();
-    let SeatChoice { cells, .. } = choosing::suggest(
-        map,
-        &is_free,
-        requested_seats,
-        leaves_no_single_seat,
-        &mut rand::rng(),
-    )?;
-    let seats: Vec<String> = cells
-        .iter()
-        .filter(|cell| map.area_of(**cell).is_none())
-        .map(|cell| show.seat_label(*cell).to_owned())
-        .collect();
-    let mut areas: BTreeMap<&str, u32> = BTreeMap::new();
-    for area in cells.iter().filter_map(|cell| map.area_of(*cell)) {
-        *areas.entry(area.label.as_str()).or_default() += 1;
-    }
-    if seats.is_empty() && areas.is_empty() {
-        return None;
-    }
-    let journey = show
-        .run
-        .as_ref()
-        .and_then(|run| JourneySummary::from_leg_range(run, legs));
-    let area = |(label, quantity): (&str, u32)| (label.to_owned(), quantity);
-    Some(Box::new(SeatSuggestion {
-        seats,
-        areas: areas.into_iter().map(area).collect(),
-        departs: ride_time(show, journey.as_ref(), legs),
-        stretch: journey.map(|journey| (journey.from.station, journey.to.station)),
-    }))
-}
-
-/// Returns when a train leaves on these legs. Returns `None` if the train goes between the two
-/// stations of the legs only once.
-fn ride_time(
-    show: &Show,
-    journey: Option<&JourneySummary>,
-    legs: &Range<u16>,
-) -> Option<jiff::Timestamp> {
-    let (run, journey) = show.run.as_ref().zip(journey)?;
-    let rides = run.rides(&journey.from.station, &journey.to.station);
-    run.departs_at(legs).filter(|_| rides.len() > 1)
-}
-
-/// Returns whether seats form one block, or are standing places of one area.
-pub(super) fn side_by_side(map: &SeatMap, seats: &[u32]) -> bool {
-    let mut positions = Vec::with_capacity(seats.len());
-    for seat in seats {
-        let Some((bench, at)) = map.bench_of(*seat) else {
-            // Standing places of one area always count as side by side.
-            let area = map.area_of(*seat).map(|area| area.first);
-            return area.is_some()
-                && seats
-                    .iter()
-                    .all(|other| map.area_of(*other).map(|area| area.first) == area);
-        };
-        positions.push((bench.row, bench.cells.start, at));
-    }
-    positions.sort_unstable();
-    positions
-        .windows(2)
-        .all(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1) && pair[0].2 + 1 == pair[1].2)
 }

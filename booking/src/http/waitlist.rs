@@ -17,6 +17,7 @@ use fairgate_model::waiters::wish::ShowLayout;
 use fairgate_model::waiters::{WAIT_MS_MAX, WaitEndReason, Waiter, WaitlistParty};
 use serde::Serialize;
 
+use crate::holds::choose::SeatSearches;
 use crate::holds::price::priced;
 use crate::http::answers::{IdempotencyAnswers, JsonAnswer, key_of};
 use crate::http::holds::{MoneyView, SeatView};
@@ -38,6 +39,8 @@ pub struct WaitlistRoutes {
     pub door: CallerVerifier,
     /// Answers stored for repeated calls.
     pub answers: IdempotencyAnswers,
+    /// Searches for seats.
+    pub searches: SeatSearches,
 }
 
 /// A party as its visitor sees it.
@@ -247,7 +250,7 @@ impl WaitlistRoutes {
 
     /// Refuses a party that has nothing to wait for: the show is cancelled, too few seats can
     /// become free, or all seats are free because nobody has ever held seats of the departure.
-    async fn check_may_wait(&self, show: &Show, party: &WaitlistParty) -> Result<(), Problem> {
+    async fn check_may_wait(&self, show: &Arc<Show>, party: &WaitlistParty) -> Result<(), Problem> {
         if show.is_cancelled() {
             let detail = "It does not take place, and no more seats of it are sold. You are not on the waitlist. Look for another show.";
             return Err(nothing_to_wait_for(
@@ -256,10 +259,20 @@ impl WaitlistRoutes {
                 detail,
             ));
         }
+        let turn = self.searches.turn().await?;
         let view = self.waitlist.seats.current_view(show).await?;
-        if !view.is_none_or(|view| {
-            party.may_be_served(ShowLayout::for_show(show), &view.states, &mut rand::rng())
-        }) {
+        let may_be_served = match view {
+            Some(view) => {
+                let (show, party) = (Arc::clone(show), party.clone());
+                turn.run(move || {
+                    let layout = ShowLayout::for_show(&show);
+                    party.may_be_served(layout, &view.states, &mut rand::rng())
+                })
+                .await
+            }
+            None => true,
+        };
+        if !may_be_served {
             let detail = "Fewer seats than you ask for are in baskets or orders that may still lapse; all others are sold. You are not on the waitlist. Ask for fewer seats or another category or class, or look for another show.";
             return Err(nothing_to_wait_for(
                 WaitEndReason::TooFew.as_str(),

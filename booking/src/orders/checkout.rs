@@ -100,7 +100,7 @@ impl OrderDesk {
     /// Writes the order of a locked hold, and makes the order's payment.
     async fn order_locked_hold(
         &self,
-        show: &Show,
+        show: &Arc<Show>,
         secured: &ClaimableHold,
         (buyer, names): (Buyer, Vec<String>),
         now_ms: i64,
@@ -288,7 +288,7 @@ impl OrderDesk {
     /// long lock stays.
     pub(super) async fn undo_refused_claim(
         &self,
-        show: &Show,
+        show: &Arc<Show>,
         hold: &Hold,
         refused: SeatClaimRefused,
         now_ms: i64,

@@ -31,6 +31,7 @@ mod free;
 mod going_in;
 mod harness;
 mod keyboard;
+mod large_parties;
 mod last_seats;
 mod left_baskets;
 mod line;

@@ -51,6 +51,7 @@ impl From<HoldRefusal> for Problem {
             | HoldRefusal::TimeChanged
             | HoldRefusal::ShowCancelled
             | HoldRefusal::NotReady
+            | HoldRefusal::SearchesFull(_)
             | HoldRefusal::Unreachable => without_values(&refusal),
         }
     }
@@ -93,6 +94,13 @@ fn without_values(refusal: &HoldRefusal) -> Problem {
                 "The seats of this show are not ready yet. Nothing was changed. Try again in a second.",
             )
             .retry_after(1);
+        }
+        HoldRefusal::SearchesFull(_) => {
+            return Problem::new(
+                ProblemCode::Busy,
+                "Seats are being chosen for very many visitors at once. Nothing was held or changed, and what you hold already stays yours. Try again in 2 s.",
+            )
+            .retry_after(2);
         }
         HoldRefusal::Unreachable => {
             return Problem::new(

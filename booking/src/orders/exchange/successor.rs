@@ -171,7 +171,7 @@ impl OrderDesk {
     /// the visitor. If the ledger did not answer, the seats stay locked.
     async fn undo_refused_exchange(
         &self,
-        show: &Show,
+        show: &Arc<Show>,
         hold: &Hold,
         refused: ExchangeRefused,
         now_ms: i64,

@@ -1,6 +1,8 @@
 //! Plans an exchange: the cells to take, the seat limit that applies, and the order that replaces
 //! the old order.
 
+use std::sync::Arc;
+
 use fairgate_model::holds::{HeldSeat, Hold};
 use fairgate_model::orders::exchange::deal::ExchangeCost;
 use fairgate_model::orders::exchange::{ExchangedSeats, parts, total_price};
@@ -14,7 +16,7 @@ use crate::orders::refusal::OrderRefusal;
 /// An order whose buyer wants other seats, and the show of those seats.
 pub(super) struct WantedExchange<'a> {
     pub(super) order: &'a Order,
-    pub(super) show: &'a Show,
+    pub(super) show: &'a Arc<Show>,
     pub(super) owner: &'a NewSeatOwner,
 }
 

@@ -202,11 +202,12 @@ async fn note_seats(
 }
 
 /// Returns whether an answer with a server's status says nothing about booking's health: payments
-/// are not configured, or the call met a change, such as a new timetable, and succeeds a second
-/// later.
+/// are not configured, the call met a change, such as a new timetable, and succeeds a second later,
+/// or too many visitors have their seats chosen at once, which keeps nobody from buying.
 fn says_nothing_about_health(answer: &Response) -> bool {
     let code = answer.headers().get(fairgate_base::http::CODE);
     let mut harmless = [
+        ProblemCode::Busy,
         ProblemCode::PaymentsNotConfigured,
         ProblemCode::SeatsNotReady,
     ]
@@ -224,6 +225,7 @@ mod tests {
         for (code, expected) in [
             (ProblemCode::PaymentsNotConfigured, true),
             (ProblemCode::SeatsNotReady, true),
+            (ProblemCode::Busy, true),
             (ProblemCode::SeatsUnreachable, false),
             (ProblemCode::LedgerUnavailable, false),
         ] {

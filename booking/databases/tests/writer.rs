@@ -1,6 +1,11 @@
 //! Tests the writer: writes are grouped, isolated, durable and ordered.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
+
+use futures_util::future::join_all;
 
 use fairgate_databases::{Installation, LedgerError, SqliteDatabase};
 
@@ -102,6 +107,27 @@ async fn a_dropped_caller_does_not_cancel_its_write() {
         .await
         .expect("the next write comes after the dropped one");
     assert_eq!(count(&writer).await, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_readings_only_a_few_run_at_once() {
+    let (_folder, writer) = writer().await;
+    let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let readings = (0..200).map(|_| {
+        let (running, most) = (Arc::clone(&running), Arc::clone(&most));
+        writer.read(move |c| {
+            most.fetch_max(running.fetch_add(1, SeqCst) + 1, SeqCst);
+            let sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) SELECT COUNT(*) FROM n";
+            let counted: u32 = c.query_row(sql, [], |row| row.get(0))?;
+            running.fetch_sub(1, SeqCst);
+            Ok::<_, LedgerError>(counted)
+        })
+    });
+    for counted in join_all(readings).await {
+        assert_eq!(counted.expect("it reads"), 1_000);
+    }
+    let most = most.load(SeqCst);
+    assert!(most <= 4, "{most} readings ran at once");
 }
 
 #[tokio::test]

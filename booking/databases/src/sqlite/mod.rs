@@ -22,6 +22,7 @@ pub use copy::{LedgerCopy, check_ledger_file, copy_ledger_file, secret_check_of_
 pub(crate) use group::checkpoint_and_close as close_whole;
 use group::{WriterCommand, WriterSurroundings};
 pub(crate) use place::FilePlace;
+pub(crate) use reader::ReadingLength;
 use reader::SqliteReaderPool;
 pub(crate) use reader::open as open_to_read;
 
@@ -143,19 +144,25 @@ impl SqliteDatabase {
         E: From<LedgerError> + Send + 'static,
         F: FnOnce(&Connection) -> Result<T, E> + Send + 'static,
     {
-        self.read_on(move |connection| connection.with_connection(query))
-            .await
+        let query = move |connection: &Arc<SqliteConnection>| connection.with_connection(query);
+        self.read_on(ReadingLength::Short, query).await
     }
 
     /// Runs a query on one of the reading connections.
-    pub(crate) async fn read_on<T, E, F>(&self, query: F) -> Result<T, E>
+    pub(crate) async fn read_on<T, E, F>(&self, length: ReadingLength, query: F) -> Result<T, E>
     where
         T: Send + 'static,
         E: From<LedgerError> + Send + 'static,
         F: FnOnce(&Arc<SqliteConnection>) -> Result<T, E> + Send + 'static,
     {
         let readers = Arc::clone(&self.readers);
-        tokio::task::spawn_blocking(move || readers.with_reader(query))
+        let permit = readers.permit(length).await;
+        let read = move || {
+            let result = readers.with_reader(query);
+            drop(permit);
+            result
+        };
+        tokio::task::spawn_blocking(read)
             .await
             .map_err(|error| LedgerError::Unavailable(error.to_string()))?
     }

@@ -1,11 +1,13 @@
 //! A pool of connections that only read. They see every commit. They do not wait for the writer,
-//! because SQLite writes to its write-ahead log.
+//! because SQLite writes to its write-ahead log. Only a few readings run at once: each needs a thread
+//! and a connection, and a thousand rooms read at the same time.
 
 use parking_lot::Mutex;
 use std::path::Path;
 use std::sync::Arc;
 
 use rusqlite::{Connection, OpenFlags};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::connection::SqliteConnection;
 use super::place::FilePlace;
@@ -15,9 +17,23 @@ use crate::LedgerError;
 /// page cache.
 const IDLE_MAX: usize = 4;
 
+/// How many readings of one length run at once.
+const READINGS_MAX: usize = 4;
+
+/// How long a reading takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReadingLength {
+    /// A few statements, or one.
+    Short,
+    /// Perhaps the whole ledger. Short readings do not wait for these.
+    Long,
+}
+
 pub(crate) struct SqliteReaderPool {
     place: Arc<FilePlace>,
     idle: Mutex<IdleConnections>,
+    short: Arc<Semaphore>,
+    long: Arc<Semaphore>,
 }
 
 #[derive(Default)]
@@ -32,7 +48,19 @@ impl SqliteReaderPool {
         Self {
             place,
             idle: Mutex::default(),
+            short: Arc::new(Semaphore::new(READINGS_MAX)),
+            long: Arc::new(Semaphore::new(READINGS_MAX)),
         }
+    }
+
+    /// Waits until a reading of this length may begin. The reading holds the permit to its end.
+    pub(crate) async fn permit(&self, length: ReadingLength) -> OwnedSemaphorePermit {
+        let permits = match length {
+            ReadingLength::Short => &self.short,
+            ReadingLength::Long => &self.long,
+        };
+        let permit = Arc::clone(permits).acquire_owned().await;
+        permit.expect("it is never closed")
     }
 
     pub(crate) fn with_reader<T, E, F>(&self, query: F) -> Result<T, E>

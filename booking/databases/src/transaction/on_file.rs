@@ -11,7 +11,7 @@ use super::{
 };
 use crate::LedgerError;
 use crate::sql::{SqlFuture, SqlRow, SqlValues};
-use crate::sqlite::{SqliteConnection, SqliteDatabase, open_to_read};
+use crate::sqlite::{ReadingLength, SqliteConnection, SqliteDatabase, open_to_read};
 
 /// The statements of one transaction or reading on the file. After a failed statement, no other one
 /// is run, as in PostgreSQL.
@@ -112,7 +112,11 @@ impl SqliteDatabase {
         in_snapshot: bool,
         query: ErasedReading,
     ) -> Result<ErasedValue, ErasedFailure> {
-        self.read_on(move |connection| {
+        let length = match in_snapshot {
+            true => ReadingLength::Long,
+            false => ReadingLength::Short,
+        };
+        self.read_on(length, move |connection| {
             if in_snapshot {
                 run_in_snapshot(connection, query)
             } else {

@@ -23,6 +23,7 @@ use crate::config::PaymentSettings;
 use crate::holds::choose::SeatSearches;
 use crate::holds::take::HoldDesk;
 use crate::idempotency::IdempotencyAnswers;
+use crate::internal::finished::FinishedOrders;
 use crate::internal::gateway_desk::GatewayDesk;
 use crate::inventory::seats::SeatInventory;
 use crate::ledger::{Ledger, LedgerError};
@@ -148,6 +149,7 @@ impl Booking {
             cinemas: shows.cinemas.clone(),
             seats: seats.clone(),
             ledger: ledger.clone(),
+            finished: FinishedOrders::default(),
             seen_visitors: waitlist.seen_visitors.clone(),
             clock: setup.clock.clone(),
             ledger_id: hex::encode(ledger.id().await?),

@@ -242,10 +242,10 @@ impl Catalogue {
         self.shared.coverage.read().room_of(show)
     }
 
-    /// Returns the list of rooms, each with the patterns of the shows that it covers.
+    /// Returns the rooms, each with the patterns of the shows that it covers.
     #[must_use]
-    pub fn coverage(&self) -> Vec<(String, Vec<String>)> {
-        self.shared.coverage.read().rooms().to_vec()
+    pub fn coverage(&self) -> RoomCoverage {
+        self.shared.coverage.read().clone()
     }
 
     /// Replaces the list of rooms and their patterns.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use fairgate_databases::LedgerError;
 use fairgate_model::ids::ShowId;
 use fairgate_model::shows::Show;
-use fairgate_model::shows::coverage::EVERYDAY;
+use fairgate_model::shows::coverage::{EVERYDAY, RoomCoverage};
 use fairgate_model::timetables::DepartureOnSale;
 
 use super::Catalogue;
@@ -35,7 +35,7 @@ pub struct RoomTrains {
 /// What the timetable has on sale for a room.
 pub(super) struct RoomDepartures {
     version: u64,
-    coverage: Vec<(String, Vec<String>)>,
+    coverage: RoomCoverage,
     at_ms: i64,
     cached_for_ms: i64,
     /// Free and gone seats, by the hash of the departure's id. The ids themselves would take many
@@ -77,13 +77,14 @@ impl Catalogue {
         let known = self.shared.departures.on_sale.lock().get(room).cloned();
         if let Some(known) = known
             && known.version == version
-            && known.coverage == coverage
+            && known.coverage.is_same(&coverage)
             && (0..known.cached_for_ms).contains(&(now_ms - known.at_ms))
         {
             return Ok(known);
         }
-        let patterns = patterns_of(room, &coverage);
+        let patterns = patterns_of(room, coverage.rooms());
         let (catalogue, room_name) = (self.clone(), room.to_owned());
+        let has_timetable = timetable.is_some();
         let search_timetable = move || {
             let began = Instant::now();
             let mut trains = RoomDepartures {
@@ -118,8 +119,14 @@ impl Catalogue {
             trains.cached_for_ms = i64::try_from(cached_for.as_millis()).unwrap_or(i64::MAX);
             trains
         };
-        let trains = tokio::task::spawn_blocking(search_timetable).await;
-        let trains = trains.map_err(|error| LedgerError::Unavailable(error.to_string()))?;
+        // Without a timetable there is nothing to search, and a house with a thousand rooms needs
+        // no thread for each.
+        let trains = if has_timetable {
+            let searched = tokio::task::spawn_blocking(search_timetable).await;
+            searched.map_err(|error| LedgerError::Unavailable(error.to_string()))?
+        } else {
+            search_timetable()
+        };
         let trains = Arc::new(trains);
         let mut trains_by_room = self.shared.departures.on_sale.lock();
         trains_by_room.insert(room.to_owned(), Arc::clone(&trains));

@@ -1,6 +1,6 @@
 //! Chooses the seats of a request. A search in a large hall takes some milliseconds, and many
-//! visitors may ask for one at once. Searches therefore run on a few threads of their own, and never
-//! on those that answer calls. Calls wait for them in a queue, which has an end.
+//! visitors may ask for one at once. Searches therefore run on a few threads of their own, and
+//! never on those that answer calls. Calls wait for them in a queue, which has an end.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,8 +26,8 @@ pub(super) const SPREADS: [usize; 6] = [0, 8, 32, 128, 512, 2_048];
 
 /// How many calls wait until seats are chosen for them, at most.
 const CHOICES_MAX: usize = 64;
-/// How many refused calls wait until other seats are found for them, at most. Choices come first, so
-/// these are fewer.
+/// How many refused calls wait until other seats are found for them, at most. Choices come first,
+/// so these are fewer.
 const SUGGESTIONS_MAX: usize = 8;
 
 /// The threads that search for seats, and who waits for them. Cheap to clone.

@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::catalogue::Catalogue;
 use crate::catalogue::onsale::{HeldSeats, OnsaleStepDone};
 use crate::cinema::CinemaCatalogue;
+use crate::internal::finished::FinishedOrders;
 use crate::internal::wire::{
     LeftBasket, OnsaleReply, PulseRequest, RoomEndNotice, StoppedPassNotice,
 };
@@ -157,6 +158,8 @@ pub struct GatewayDesk {
     pub seats: SeatInventory,
     /// The ledger, which knows the finished orders and the waiting visitors.
     pub ledger: Ledger,
+    /// Reads whose orders were ticketed.
+    pub finished: FinishedOrders,
     /// Collects the waiting visitors who were just seen.
     pub seen_visitors: SeenVisitors,
     /// The installation's clock.
@@ -226,7 +229,7 @@ impl GatewayDesk {
     /// Returns the rooms and the patterns of their shows, as this process last read them.
     #[must_use]
     pub fn coverage(&self) -> Vec<(String, Vec<String>)> {
-        self.catalogue.coverage()
+        self.catalogue.coverage().rooms().to_vec()
     }
 
     /// Checks whether the ledger accepts writes. Returns the reasons why booking cannot sell, and
@@ -425,8 +428,9 @@ impl GatewayDesk {
         let for_line = self.seats.seats_for_line(&found, now_ms).await?;
         (pulse.prices, pulse.shows) = (for_line.tiers, for_line.shows);
         pulse.closed = self.are_all_closed(&ids);
-        let ids = ids.into_iter().collect();
-        pulse.finished = self.ledger.finished(ask.finished_after, ids).await?;
+        let finished = &self.finished;
+        let read = finished.read(&self.ledger, &ask.room, ask.finished_after, ids);
+        pulse.finished = read.await?;
         Ok(pulse)
     }
 

@@ -8,6 +8,7 @@
 //! of one method of [`GatewayDesk`](gateway_desk::GatewayDesk). A gateway with booking in its own
 //! process calls the same method directly.
 
+pub mod finished;
 pub mod gateway_desk;
 pub mod wire;
 

@@ -10,6 +10,8 @@ mod contract;
 pub mod memory;
 pub mod redis;
 
+use std::collections::HashSet;
+
 use async_trait::async_trait;
 use fairgate_model::grid::CellGrid;
 pub use fairgate_model::grid::picture::VersionedCells;
@@ -386,6 +388,9 @@ pub trait InventoryStore: Send + Sync + 'static {
     /// example, somebody follows its changes or takes its seats. The store of a single process
     /// returns all open shows.
     async fn in_use(&self) -> Vec<ShowId>;
+
+    /// Returns which of these shows are in use, as [`Self::in_use`] does.
+    async fn in_use_among(&self, shows: &[&ShowId]) -> HashSet<ShowId>;
 
     /// Returns whether other processes work on the same shows.
     fn is_shared(&self) -> bool;

@@ -1,6 +1,6 @@
 //! A pool of connections that only read. They see every commit. They do not wait for the writer,
-//! because SQLite writes to its write-ahead log. Only a few readings run at once: each needs a thread
-//! and a connection, and a thousand rooms read at the same time.
+//! because SQLite writes to its write-ahead log. Only a few readings run at once: each needs a
+//! thread and a connection, and a thousand rooms read at the same time.
 
 use parking_lot::Mutex;
 use std::path::Path;

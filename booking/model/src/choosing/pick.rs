@@ -22,8 +22,8 @@ pub trait SeatCandidate {
     /// Returns the number that decides between candidates of the same rank, such as a distance.
     /// Smaller is better.
     fn score(&self) -> f32;
-    /// Adds the candidate's seats to `kept`, unless `kept` has one of them. Returns whether they were
-    /// added.
+    /// Adds the candidate's seats to `kept`, unless `kept` has one of them. Returns whether they
+    /// were added.
     fn keep_apart(&self, kept: &mut Self::KeptSeats) -> bool;
 }
 

@@ -108,8 +108,8 @@ pub fn best(
     })
 }
 
-/// Grows groups in the sections, nearest section first. Leaves out the sections that are too far away
-/// to have one of the best `spread` groups.
+/// Grows groups in the sections, nearest section first. Leaves out the sections that are too far
+/// away to have one of the best `spread` groups.
 fn in_sections(
     view: &WishSeatView<'_>,
     sections: &BTreeMap<Option<u32>, ScatterScope>,

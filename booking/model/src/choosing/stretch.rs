@@ -194,9 +194,9 @@ impl<'s> NearStretches<'s> {
         std::iter::from_fn(move || far.pop().map(|Reverse((_, index))| &stretches[index]))
     }
 
-    /// Returns `wanted` seats near the point, or `None` if that is not possible. If `allow_alone` is
-    /// false, everybody gets a neighbour of their party. If it is true, as few people as possible
-    /// sit without one.
+    /// Returns `wanted` seats near the point, or `None` if that is not possible. If `allow_alone`
+    /// is false, everybody gets a neighbour of their party. If it is true, as few people as
+    /// possible sit without one.
     pub fn pick_seats(
         &self,
         view: &WishSeatView<'_>,

@@ -183,8 +183,9 @@ pub fn apart(a: PlanPoint, b: PlanPoint) -> f32 {
     (x * x + y * y).sqrt()
 }
 
-/// Returns a number for a distance. The numbers have the order of the distances, and unlike them can
-/// be sorted together with other values. No distance is negative, so the order is that of the bits.
+/// Returns a number for a distance. The numbers have the order of the distances, and unlike them
+/// can be sorted together with other values. No distance is negative, so the order is that of the
+/// bits.
 pub fn distance_key(distance: f32) -> u32 {
     distance.to_bits()
 }

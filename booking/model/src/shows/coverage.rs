@@ -1,6 +1,8 @@
 //! Decides who sells a show. Rooms name shows by ids and globs. A room that names a show sells it
 //! alone. A show that no room names is sold only if it says that it is a walk-in.
 
+use std::sync::Arc;
+
 use crate::ids::ShowId;
 
 use super::Show;
@@ -75,15 +77,22 @@ pub fn lost_room_warning(show: &ShowId, is_walk_in: bool) -> String {
     }
 }
 
-/// The rooms, each with the ids and globs of shows that it names.
-#[derive(Debug, Default)]
-pub struct RoomCoverage(Vec<(String, Vec<String>)>);
+/// The rooms, each with the ids and globs of shows that it names. Cheap to clone, because there may
+/// be thousands of rooms.
+#[derive(Debug, Clone, Default)]
+pub struct RoomCoverage(Arc<[(String, Vec<String>)]>);
 
 impl RoomCoverage {
     /// Makes the coverage from a list of (room, patterns).
     #[must_use]
     pub fn new(rooms: Vec<(String, Vec<String>)>) -> Self {
-        Self(rooms)
+        Self(rooms.into())
+    }
+
+    /// Returns whether both are the same coverage. Two that were made from equal lists are not.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// Returns the list that it was made from.

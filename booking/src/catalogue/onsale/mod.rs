@@ -178,7 +178,7 @@ impl Catalogue {
         now_ms: i64,
     ) -> Result<(), OnsaleRefused> {
         let released = self.withheld_of(&compared);
-        let is_same = compared.writes_nothing() && request.coverage == self.coverage();
+        let is_same = compared.writes_nothing() && request.coverage == self.coverage().rooms();
         if is_same && released.is_empty() {
             return Ok(());
         }

@@ -64,7 +64,7 @@ impl Catalogue {
         compared: &Comparison,
         now_ms: i64,
     ) -> BTreeMap<ShowId, bool> {
-        let before = RoomCoverage::new(self.coverage());
+        let before = self.coverage();
         let kept: HashSet<&String> = patterns_of(after).collect();
         let dropped: Vec<&String> = patterns_of(&before)
             .filter(|pattern| !kept.contains(pattern))

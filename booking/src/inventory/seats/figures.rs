@@ -1,11 +1,11 @@
 //! Counts the seats of many shows for the line, at a bounded cost. A room may cover ten thousand
 //! departures and asks about once a second. Shows in use are counted again each time. Of the shows
 //! at rest (not in use), up to a hundred are counted each time. All other shows at rest keep their
-//! last figures. Trains, and shows without sold seats, are not opened for this.
+//! last figures. Trains, and shows without sold seats, are not opened for this. Whether a show has
+//! sold seats is asked of the ledger every few seconds, because a thousand rooms may wait at once.
 
-use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fairgate_model::grid::picture::CellCounts;
 use fairgate_model::shows::Show;
@@ -17,6 +17,10 @@ use crate::store::{GlancedCells, InventoryRefusal, ShowHoldFigures};
 
 /// The most shows at rest that one call counts. The shows that were counted longest ago come first.
 const RESTING_COUNTED_MAX: usize = 100;
+
+/// How often the ledger is asked whether a show that is not open has claimed cells. Cells are
+/// claimed only for holds, and the first hold opens the show.
+const CLAIMS_ASKED_EVERY: Duration = Duration::from_secs(5);
 
 /// Held cells are reported to the line as lapsing if their holds run out within this many
 /// milliseconds.
@@ -97,6 +101,8 @@ impl ShowSeatFigures {
 pub(super) struct CountedFigures {
     figures: ShowSeatFigures,
     at: Option<Instant>,
+    /// When the ledger last said that the show, which is not open, has no claimed cells.
+    unclaimed_at: Option<Instant>,
 }
 
 /// The time of a count, and how far it looks ahead, in milliseconds.
@@ -132,17 +138,19 @@ impl SeatInventory {
         let (mut figures, mut unopened) = (Vec::new(), Vec::new());
         for (show, counted) in to_count.iter().zip(join_all(each).await) {
             match counted? {
-                Some(counted) => figures.push((show, counted)),
+                Some(counted) => figures.push((show, (counted, None))),
                 None => unopened.push(show),
             }
         }
+        self.leave_out_unclaimed(&mut unopened);
         let counted = self.count_unopened(unopened, counting).await?;
-        for (show, figures) in figures.into_iter().chain(counted) {
-            let at = Some(Instant::now());
-            self.shared
-                .counted
-                .lock()
-                .insert(show.id.clone(), CountedFigures { figures, at });
+        for (show, (figures, unclaimed_at)) in figures.into_iter().chain(counted) {
+            let counted = CountedFigures {
+                figures,
+                at: Some(Instant::now()),
+                unclaimed_at,
+            };
+            self.shared.counted.lock().insert(show.id.clone(), counted);
         }
         let counted = self.shared.counted.lock();
         let each = shows.iter().filter_map(|show| {
@@ -157,7 +165,8 @@ impl SeatInventory {
     /// Chooses the shows that are counted now: the shows in use and a few shows at rest. Also
     /// stores the figures of an unsold show for each show that has none yet.
     async fn choose_shows_to_count(&self, shows: &[Arc<Show>], now_ms: i64) -> Vec<Arc<Show>> {
-        let in_use: HashSet<_> = self.store.in_use().await.into_iter().collect();
+        let ids: Vec<_> = shows.iter().map(|show| &show.id).collect();
+        let in_use = self.store.in_use_among(&ids).await;
         let (mut chosen, mut resting) = (Vec::new(), Vec::new());
         let mut counted = self.shared.counted.lock();
         for show in shows {
@@ -168,6 +177,7 @@ impl SeatInventory {
             let unsold = || CountedFigures {
                 figures: ShowSeatFigures::unsold(show, now_ms),
                 at: None,
+                unclaimed_at: None,
             };
             let at = counted.entry(show.id.clone()).or_insert_with(unsold).at;
             // All seats of a train that is over are gone, so the train need not be counted again.
@@ -199,13 +209,26 @@ impl SeatInventory {
         Ok(None)
     }
 
-    /// Counts shows that are not open and are no trains. Asks the ledger once which of them have
+    /// Leaves out the shows of which the ledger said just now that they have no claimed cells.
+    /// Their last figures are still right.
+    fn leave_out_unclaimed(&self, unopened: &mut Vec<&Arc<Show>>) {
+        let counted = self.shared.counted.lock();
+        unopened.retain(|show| {
+            let unclaimed_at = counted
+                .get(&show.id)
+                .and_then(|figures| figures.unclaimed_at);
+            unclaimed_at.is_none_or(|at| at.elapsed() >= CLAIMS_ASKED_EVERY)
+        });
+    }
+
+    /// Counts shows that are not open and are no trains. Returns for each its figures, and when the
+    /// ledger said that it has no claimed cells. Asks the ledger once which of them have
     /// claimed cells, and opens these.
     async fn count_unopened<'s>(
         &self,
         shows: Vec<&'s Arc<Show>>,
         counting: CountingTime,
-    ) -> Result<Vec<(&'s Arc<Show>, ShowSeatFigures)>, LedgerError> {
+    ) -> Result<Vec<(&'s Arc<Show>, (ShowSeatFigures, Option<Instant>))>, LedgerError> {
         if shows.is_empty() {
             return Ok(Vec::new());
         }
@@ -213,12 +236,13 @@ impl SeatInventory {
         let claimed = self.ledger.claimed_shows(ids).await?;
         let each = shows.into_iter().map(async |show| {
             if !claimed.contains(&show.id) {
-                return Ok((show, ShowSeatFigures::unsold(show, counting.now_ms)));
+                let unsold = ShowSeatFigures::unsold(show, counting.now_ms);
+                return Ok((show, (unsold, Some(Instant::now()))));
             }
             self.ensure_open(show).await?;
             let figures = self.figures_in_store(show, counting).await;
             let figures = figures.ok_or_else(|| unavailable("the show is not open"))?;
-            Ok((show, figures))
+            Ok((show, (figures, None)))
         });
         join_all(each).await.into_iter().collect()
     }

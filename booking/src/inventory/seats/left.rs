@@ -66,7 +66,8 @@ impl SeatInventory {
         &self,
         shows: &[Arc<Show>],
     ) -> Result<Vec<Arc<[SeatsLeft]>>, LedgerError> {
-        let in_use: HashSet<_> = self.store.in_use().await.into_iter().collect();
+        let ids: Vec<_> = shows.iter().map(|show| &show.id).collect();
+        let in_use = self.store.in_use_among(&ids).await;
         let cached_for = |show: &Show| match in_use.contains(&show.id) {
             true => CACHED_FOR,
             false => CACHED_AT_REST_FOR,

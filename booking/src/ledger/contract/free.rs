@@ -100,6 +100,8 @@ async fn two_claims_of_one_free_order_at_once_make_one_order(ledger: Books) {
     assert_eq!(history(&ledger, &order).await.len(), 3);
     let finished = ledger.finished(0, vec![show()]).await.expect("readable");
     assert_eq!(finished.len(), 1);
+    let newest = ledger.newest_finished().await.expect("readable");
+    assert_eq!(newest, finished[0].0, "rooms without news read only this");
 }
 
 async fn a_refused_free_order_writes_nothing(ledger: Books) {
@@ -112,6 +114,7 @@ async fn a_refused_free_order_writes_nothing(ledger: Books) {
     assert!(outbox(&ledger).await.is_empty());
     let finished = ledger.finished(0, vec![show()]).await.expect("readable");
     assert!(finished.is_empty());
+    assert_eq!(ledger.newest_finished().await.expect("readable"), 0);
 }
 
 async fn an_order_that_costs_money_waits_for_its_payment(ledger: Books) {

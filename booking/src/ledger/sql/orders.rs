@@ -248,6 +248,12 @@ impl Ledger {
     pub async fn finished(&self, after: u64, shows: Vec<ShowId>) -> Result<Vec<(u64, Holder)>> {
         outbox::finished(&self.installation, as_i64(after), shows).await
     }
+
+    /// Returns the number of the newest order of all shows that was ticketed, as [`Self::finished`]
+    /// counts them. 0 if there is none.
+    pub async fn newest_finished(&self) -> Result<u64> {
+        outbox::newest_finished(&self.installation).await
+    }
 }
 
 async fn begin_next_try(tx: &SqlTransaction, id: &OrderId, now_ms: i64) -> Result<bool> {

@@ -315,6 +315,22 @@ pub(super) async fn finished(
         .await
 }
 
+/// Returns the number of the newest order that was ticketed. 0 if there is none.
+pub(super) async fn newest_finished(installation: &Installation) -> Result<u64> {
+    let sql = match installation.dialect() {
+        SqlDialect::Postgres => {
+            number_finished(installation).await?;
+            "SELECT COALESCE(MAX(number), 0) FROM finished WHERE number IS NOT NULL"
+        }
+        SqlDialect::Sqlite => "SELECT COALESCE(MAX(seq), 0) FROM finished",
+    };
+    installation
+        .read((), move |tx, ()| {
+            Box::pin(async move { count(&tx.query_one(sql, &[]).await?, 0) })
+        })
+        .await
+}
+
 async fn number_finished(installation: &Installation) -> Result<()> {
     let fresh = installation.read((), |tx, ()| {
         let sql = "SELECT 1 FROM finished WHERE number IS NULL LIMIT 1";

@@ -1,5 +1,7 @@
 //! Cases of reading a show: versions, changes, snapshots and counts agree with each other.
 
+use std::collections::HashSet;
+
 use fairgate_model::grid::picture::{CellChanges, CellCounts};
 
 use super::*;
@@ -48,6 +50,9 @@ async fn look(store: &Store, step: &'static str, moments: &mut Vec<Moment>) {
 async fn a_busy_day(store: &Store) -> Vec<Moment> {
     let mut seen = Vec::new();
     opened(store).await;
+    let unknown = "no-such-show".parse().expect("a slug");
+    let in_use = store.in_use_among(&[&unknown, &show()]).await;
+    assert_eq!(in_use, HashSet::from([show()]));
     look(store, "open", &mut seen).await;
     let hold = taken(store, "a", ANA, &[0, 1, 2]).await;
     look(store, "take", &mut seen).await;

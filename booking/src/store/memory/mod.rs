@@ -5,7 +5,7 @@ mod cells;
 mod table;
 
 use parking_lot::{Mutex, RwLock};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -336,6 +336,12 @@ impl InventoryStore for MemoryStore {
     async fn in_use(&self) -> Vec<ShowId> {
         let shows = self.shows.read();
         shows.keys().cloned().collect()
+    }
+
+    async fn in_use_among(&self, shows: &[&ShowId]) -> HashSet<ShowId> {
+        let open = self.shows.read();
+        let in_use = shows.iter().filter(|show| open.contains_key(**show));
+        in_use.map(|show| (*show).clone()).collect()
     }
 
     fn is_shared(&self) -> bool {

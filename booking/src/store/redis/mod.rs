@@ -173,6 +173,11 @@ impl InventoryStoreState {
         shows.get(show).cloned()
     }
 
+    /// Returns whether a show is open and was used in this process lately.
+    fn is_in_use(&self, followed: &FollowedShow) -> bool {
+        followed.life().is_some() && followed.idle_time() < self.options.idle
+    }
+
     /// Returns a show, and notes that it is used. Begins to follow the show if necessary.
     fn followed(&self, show: &ShowId) -> Arc<FollowedShow> {
         let followed = self.followed_without_use(show);

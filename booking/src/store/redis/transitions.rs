@@ -1,5 +1,6 @@
 //! Implements [`InventoryStore`] for Redis. `holding` has the transitions of one hold.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -261,10 +262,16 @@ impl InventoryStore for RedisStore {
 
     async fn in_use(&self) -> Vec<ShowId> {
         let mut shows = self.inner.followed_shows();
-        shows.retain(|followed| {
-            followed.life().is_some() && followed.idle_time() < self.inner.options.idle
-        });
+        shows.retain(|followed| self.inner.is_in_use(followed));
         shows.iter().map(|followed| followed.show.clone()).collect()
+    }
+
+    async fn in_use_among(&self, shows: &[&ShowId]) -> HashSet<ShowId> {
+        let followed = shows
+            .iter()
+            .filter_map(|show| self.inner.find_followed(show));
+        let in_use = followed.filter(|followed| self.inner.is_in_use(followed));
+        in_use.map(|followed| followed.show.clone()).collect()
     }
 
     async fn lost(&self) -> Vec<ShowId> {

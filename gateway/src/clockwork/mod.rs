@@ -39,6 +39,10 @@ const AT_FIRST_MS: i64 = 300_000;
 /// How often the room's shows are looked up. Promoters change them by hand, so more look-ups would
 /// only add to booking's load.
 const RESOLVE_EVERY: Duration = Duration::from_secs(5);
+/// How often booking is asked for the figures of a room that sells nothing now. Such a room calls
+/// nobody, so the figures only show how many seats there are. A house may have a thousand rooms
+/// whose sales begin in a month.
+const PULSE_AT_REST_EVERY: Duration = Duration::from_secs(5);
 
 /// How often this node reports to the store which visitors are here. A visitor whom no node has
 /// reported for a minute is treated as away, so this must be much shorter than a minute.
@@ -57,6 +61,15 @@ struct RoomLoopState {
     shows: Vec<String>,
     /// When the room's shows were last looked up.
     resolved_at: Option<Instant>,
+    /// When booking last gave figures.
+    pulsed_at: Option<Instant>,
+}
+
+/// Returns whether booking is asked for its figures in this second. `since_last` is the time since
+/// it last gave some.
+fn is_pulse_due(phase: RoomPhase, since_last: Option<Duration>) -> bool {
+    let is_at_rest = matches!(phase, RoomPhase::Scheduled | RoomPhase::Prequeue);
+    !is_at_rest || since_last.is_none_or(|since| since >= PULSE_AT_REST_EVERY)
 }
 
 /// Starts the loop of each room when the room is opened on this node. Ends when the process drains.
@@ -98,6 +111,7 @@ async fn run(
         sampled_ms: sample_time(&room, rooms.now_ms()),
         shows: Vec::new(),
         resolved_at: None,
+        pulsed_at: None,
     };
     loop {
         let nudged = tokio::select! {
@@ -147,7 +161,8 @@ async fn one_beat(
     // the time beyond that would be lost.
     let due = Instant::now() + BEAT / 2 >= state.next_release;
     if due || nudged {
-        let pulse = if due {
+        let since_pulse = state.pulsed_at.map(|at| at.elapsed());
+        let pulse = if due && is_pulse_due(room.phase(now), since_pulse) {
             fetch_pulse(rooms, room, state).await?
         } else {
             None
@@ -238,6 +253,7 @@ async fn fetch_pulse(
             return Ok(None);
         }
     };
+    state.pulsed_at = state.resolved_at.map(|_| Instant::now());
     if let Some((cursor, _)) = pulse.finished.last() {
         let holders: Vec<_> = pulse.finished.iter().map(|(_, holder)| *holder).collect();
         rooms
@@ -353,6 +369,23 @@ mod tests {
         let samples = ledger.samples("r").await.expect("samples");
         let times: Vec<i64> = samples.iter().map(|sample| sample.at_ms).collect();
         assert_eq!(times, [due_ms]);
+    }
+
+    #[test]
+    fn a_room_that_sells_nothing_yet_asks_for_figures_every_five_seconds() {
+        let (just_now, long_ago) = (Duration::from_secs(1), Duration::from_secs(5));
+        for (phase, at_rest) in [
+            (RoomPhase::Scheduled, true),
+            (RoomPhase::Prequeue, true),
+            (RoomPhase::Drawing, false),
+            (RoomPhase::Selling, false),
+            (RoomPhase::SoldOut, false),
+            (RoomPhase::Closed, false),
+        ] {
+            assert_eq!(is_pulse_due(phase, Some(just_now)), !at_rest, "{phase:?}");
+            assert!(is_pulse_due(phase, Some(long_ago)), "{phase:?}");
+            assert!(is_pulse_due(phase, None), "{phase:?}");
+        }
     }
 
     #[test]

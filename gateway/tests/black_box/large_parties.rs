@@ -13,12 +13,13 @@ use crate::harness::{Promoter, Server, TestAnswer, Visitor, room, show};
 const LARGE_PARTIES: usize = 8;
 /// How long they do so.
 const RUSH: Duration = Duration::from_secs(8);
-/// The longest time that a newcomer waits for a place or for a pair of seats. The programs of a test
-/// are not optimised, and other tests run beside this one.
+/// The longest time that a newcomer waits for a place or for a pair of seats. The programs of a
+/// test are not optimised, and other tests run beside this one.
 const ANSWER_MAX: Duration = Duration::from_secs(4);
 
-/// Puts an arena of four hundred sections, each of which has twenty rows of twenty-five seats. No row has
-/// a hundred seats, so a large party sits in several rows. Returns the document of a show in it.
+/// Puts an arena of four hundred sections, each of which has twenty rows of twenty-five seats. No
+/// row has a hundred seats, so a large party sits in several rows. Returns the document of a show
+/// in it.
 async fn put_arena(promoter: &Promoter<'_>) -> Value {
     let section = |number: u32| {
         let (x, y) = (number % 20 * 700, number / 20 * 600);
@@ -122,7 +123,7 @@ async fn eight_clients_that_ask_for_a_hundred_seats_without_pause_keep_nobody_ou
     };
     let (_, (asked, slowest)) = tokio::join!(rush, others);
     let large = seats_held.into_inner();
-    println!("{asked} newcomers and pairs; slowest {slowest:?}; {large} large holds");
+    eprintln!("FIGURE {asked} newcomers and pairs; slowest {slowest:?}; {large} large holds");
     assert!(slowest < ANSWER_MAX, "{slowest:?} in {asked} rounds");
     assert!(large > 0, "the large parties got no seats");
 }

@@ -129,7 +129,7 @@ async fn measure(options: &IdleBenchOptions) -> anyhow::Result<IdleBenchFigures>
     let joins_per_s = f64::from(options.sockets) / joining.elapsed().as_secs_f64();
     let settle = Duration::from_secs(options.seconds.min(SETTLE_S));
     sleep(settle).await;
-    let baseline_percent = core_percent(&rig, Duration::from_secs(options.seconds)).await?;
+    let baseline_percent = fans::core_percent(&rig, Duration::from_secs(options.seconds)).await?;
     let before_bytes = fans::gateway_bytes(&rig)?;
     let opening = tokio::task::spawn_blocking(move || FanSockets::open(address, &places, false));
     let sockets = opening.await??;
@@ -159,14 +159,6 @@ async fn measure(options: &IdleBenchOptions) -> anyhow::Result<IdleBenchFigures>
     })
 }
 
-/// Returns the percentage of a core that the gateway uses in this time.
-async fn core_percent(rig: &Rig, time: Duration) -> anyhow::Result<f64> {
-    let (begun, before_s) = (Instant::now(), fans::gateway_cpu_s(rig)?);
-    sleep(time).await;
-    let spent = fans::gateway_cpu_s(rig)? - before_s;
-    Ok(spent / begun.elapsed().as_secs_f64() * 100.0)
-}
-
 async fn cost(
     rig: &Rig,
     sockets: &FanSockets,
@@ -176,7 +168,7 @@ async fn cost(
     let lines = || sockets.counts().lines.load(Ordering::Relaxed);
     let (begun, lines_before) = (Instant::now(), lines());
     let time = Duration::from_secs(options.seconds);
-    let core_percent = core_percent(rig, time).await? - baseline_percent;
+    let core_percent = fans::core_percent(rig, time).await? - baseline_percent;
     let lines_per_socket = (lines() - lines_before) as f64 / f64::from(options.sockets);
     Ok(IdleCost {
         core_percent,

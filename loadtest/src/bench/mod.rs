@@ -25,6 +25,7 @@ pub mod people;
 mod purchases;
 mod rail;
 mod report;
+mod rooms;
 mod seats;
 mod waitlist;
 mod wishes;
@@ -65,6 +66,9 @@ pub enum BenchCommand {
     Rail(rail::RailBenchOptions),
     /// Everybody asks for one seat at once, over several gateways: whether exactly one gets it.
     OneSeat(one_seat::OneSeatBenchOptions),
+    /// A thousand rooms that only wait, each with a show: the gateway's memory and processor time
+    /// for them.
+    Rooms(rooms::RoomBenchOptions),
     /// A million seats in one Redis: memory, a sell-out, a restart, a rebuild.
     Seats(seats::SeatBenchOptions),
     /// A thousand parties on a waitlist, while baskets lapse and a process is killed: whether
@@ -146,6 +150,7 @@ impl BenchCommand {
             Self::Purchases(options) => purchases::run(&options),
             Self::Rail(options) => rail::run(&options),
             Self::OneSeat(options) => one_seat::run(&options),
+            Self::Rooms(options) => rooms::run(&options),
             Self::Seats(options) => seats::run(&options),
             Self::Waitlist(options) => waitlist::run(&options),
             Self::Wishes(options) => wishes::run(&options),

@@ -168,9 +168,23 @@ pub async fn for_everybody<
     people: usize,
     task: impl Fn(LoadHttpClient, usize) -> F + Clone + Send + 'static,
 ) -> anyhow::Result<Vec<T>> {
+    for_each(http, people, AT_ONCE, task).await
+}
+
+/// Runs a task for every number below `people`, at most `at_once` at the same time. Returns the
+/// results in the order of the numbers.
+///
+/// # Errors
+/// The first error of a task.
+pub async fn for_each<T: Send + 'static, F: Future<Output = anyhow::Result<T>> + Send + 'static>(
+    http: &LoadHttpClient,
+    people: usize,
+    at_once: usize,
+    task: impl Fn(LoadHttpClient, usize) -> F + Clone + Send + 'static,
+) -> anyhow::Result<Vec<T>> {
     let next = Arc::new(AtomicUsize::new(0));
     let mut tasks = JoinSet::new();
-    for _ in 0..AT_ONCE.min(people) {
+    for _ in 0..at_once.min(people) {
         let (http, next, task) = (http.clone(), Arc::clone(&next), task.clone());
         tasks.spawn(async move {
             let mut results = Vec::new();

@@ -4,8 +4,11 @@ pub mod buyers;
 mod frames;
 pub mod sockets;
 
+use std::time::{Duration, Instant};
+
 use anyhow::Context;
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use super::people;
 use crate::http::{LoadHttpCall, LoadHttpClient};
@@ -60,7 +63,7 @@ pub async fn join_all(http: &LoadHttpClient, people: usize) -> anyhow::Result<Ve
 }
 
 /// Returns an address in a /24 that only this person has.
-fn address_of(person: usize) -> String {
+pub fn address_of(person: usize) -> String {
     format!("10.{}.{}.5", person >> 8 & 0xff, person & 0xff)
 }
 
@@ -80,4 +83,15 @@ pub fn gateway_cpu_s(rig: &Rig) -> anyhow::Result<f64> {
 pub fn gateway_bytes(rig: &Rig) -> anyhow::Result<f64> {
     let resident = rig.resident_mb(RigComponent::Gateway(0));
     Ok(resident.context("the gateway's memory cannot be read")? * 1e6)
+}
+
+/// Returns the percentage of a core that the gateway uses in this time.
+///
+/// # Errors
+/// Where its processor time cannot be read.
+pub async fn core_percent(rig: &Rig, time: Duration) -> anyhow::Result<f64> {
+    let (begun, before_s) = (Instant::now(), gateway_cpu_s(rig)?);
+    sleep(time).await;
+    let spent = gateway_cpu_s(rig)? - before_s;
+    Ok(spent / begun.elapsed().as_secs_f64() * 100.0)
 }

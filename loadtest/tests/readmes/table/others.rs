@@ -198,6 +198,11 @@ pub const ROWS: &[CommandRow] = &[
         "loadtest bench idle [--sockets 15000] [--seconds 30] [--unjudged] [--json]",
         How::By("cargo run --release -p loadtest -- bench idle"),
     ),
+    short(
+        "loadtest bench rooms [--rooms 1000] [--seconds 30] [--unjudged] [--json]",
+        "loadtest bench rooms --rooms 5 --seconds 1 --unjudged",
+        &["5 rooms that wait"],
+    ),
     row(
         "loadtest bench delta [--watchers 15000] [--buyers 600] [--seconds 10] [--unjudged] [--json]",
         How::By("cargo run --release -p loadtest -- bench delta"),

@@ -6,8 +6,8 @@ import { showDrawCheck } from "./lobby-draw.js";
 import { isNoneLeft, lobbyState } from "./lobby-state.js";
 import { basketWords, newlyGone, oddsWords, waitLeft } from "./lobby-words.js";
 
-/** Shows `{room, place, line, placeAt}` on the page and returns the state that it shows. */
-export function render({ room, place, line, placeAt, skewMs }) {
+/** Shows `{room, place, line}` on the page and returns the state that it shows. */
+export function render({ room, place, line, skewMs }) {
   const state = lobbyState(room, place, Date.now() + skewMs);
   if ($("place").dataset.state !== state) $("place").dataset.state = state;
   if (raw(`lobby.state.${state}`)) {
@@ -15,7 +15,7 @@ export function render({ room, place, line, placeAt, skewMs }) {
     put("state-body", t(`lobby.state.${state}.body`));
   }
   renderRoom(room, line, isNoneLeft(room, state));
-  renderPlace(room, place, line, placeAt);
+  renderPlace(room, place, line);
   show($("join-form"), !place && ["prequeue", "drawing", "selling", "sold_out"].includes(room.phase));
   show($("turn-form"), isTurn(state));
   show($("go-seats"), state === "admitted");
@@ -96,7 +96,7 @@ export function tellGone(before, after) {
   if (gone.length) import("./lobby-prices.js").then(({ announceGone }) => announceGone(gone)).catch(() => {});
 }
 
-function renderPlace(room, place, line, placeAt) {
+function renderPlace(room, place, line) {
   show($("facts-place"), Boolean(place));
   show($("figure"), place?.state === "waiting" && typeof place.ahead === "number" && room.phase !== "closed");
   if (!place) return;
@@ -115,7 +115,7 @@ function renderPlace(room, place, line, placeAt) {
   }
   const moving = place.state === "waiting" && room.phase === "selling";
   show($("wait-tile"), moving);
-  put("wait", waitWords(room, place, placeAt));
+  put("wait", waitWords(room, place, line));
   show($("odds-tile"), moving && typeof place.odds === "number");
   put("odds", oddsSaid(place) ?? "");
 }
@@ -132,14 +132,9 @@ export function basketsSaid(seats) {
   return baskets && t(`lobby.baskets.${baskets.key}`, { n: baskets.n });
 }
 
-/**
- * Returns the wait in words: the server's interval while it is fresh, and otherwise an estimate
- * from the current pace.
- */
-function waitWords(room, place, placeAt) {
+/** Returns the wait in words, or why it is not known. */
+function waitWords(room, place, line) {
   if (room.paused) return t("lobby.wait_pause");
-  const left = waitLeft(room, place, (performance.now() - placeAt) / 1000);
-  if (!left) return t("lobby.wait_unknown");
-  if (left.about !== undefined) return t("lobby.wait_about", { span: span(left.about) });
-  return t("lobby.wait_between", { p50: span(left.p50), p90: span(left.p90) });
+  const left = waitLeft(line?.waits, place);
+  return left ? t("lobby.wait_between", { p50: span(left.p50), p90: span(left.p90) }) : t("lobby.wait_unknown");
 }

@@ -4,9 +4,6 @@
 
 import { drawn } from "./lobby-state.js";
 
-// After this time the server's wait is too old, and the wait is computed from the pace.
-const FRESH_S = 120;
-
 const ODDS = [
   [0.95, "nearly_sure"],
   [0.7, "likely"],
@@ -28,19 +25,19 @@ export function oddsWords(odds) {
 }
 
 /**
- * Returns what is left of the wait that the server sent `passedS` seconds ago. If that wait is
- * fresh, returns `{ p50, p90 }` in seconds, scaled by the share of the people ahead who are still
- * ahead. Otherwise returns `{ about }`, computed from the current pace, or null if nothing is
- * known.
+ * Returns the wait that is left as `{ p50, p90 }` in seconds, or null if it is not known. It is
+ * read off the points `[ahead, p50, p90]` of the newest line frame, and between them interpolated.
+ * Before the first frame it is the wait that came with the place.
  */
-export function waitLeft(room, place, passedS) {
-  const { wait } = place;
-  if (wait?.known && typeof wait.p50_s === "number" && passedS < FRESH_S) {
-    const left = (s) => (place.wait_ahead > 0 ? (s * place.ahead) / place.wait_ahead : Math.max(0, s - passedS));
-    return { p50: left(wait.p50_s), p90: left(wait.p90_s ?? wait.p50_s) };
-  }
-  if (room.phase === "selling" && room.per_s > 0 && typeof place.ahead === "number") return { about: place.ahead / room.per_s };
-  return null;
+export function waitLeft(waits, { ahead, wait }) {
+  if (!waits || ahead == null) return wait?.known ? { p50: wait.p50_s, p90: wait.p90_s } : null;
+  const { points, few_seats_from, unknown } = waits;
+  if (unknown || ahead >= few_seats_from) return null;
+  // The first point has nobody ahead. After the last one the wait goes on as before it.
+  const b = points.find(([people]) => people > ahead) ?? points.at(-1);
+  const a = points[points.indexOf(b) - 1] ?? b;
+  const at = (i) => a[i] + ((b[i] - a[i]) * (ahead - a[0])) / (b[0] - a[0] || 1);
+  return { p50: at(1), p90: at(2) };
 }
 
 /**

@@ -95,16 +95,16 @@ const frames = {
     tellGone(now.room.prices, room.prices);
     update({ room });
   },
-  line({ joined, released, per_s, waiting, seats, left, at }) {
+  line({ joined, released, per_s, waiting, seats, left, waits, at }) {
     const place = now.place && { ...now.place };
     if (place && place.state === "waiting") place.ahead = aheadOf(place.rank, released, place.told) ?? place.ahead;
     const placeAt = now.placeAt;
     const given = placesGiven(now.room, { joined, released, waiting });
-    update({ room: { ...now.room, joined: given, released, per_s, waiting, seats: seats ?? now.room.seats, prices: withSeatsLeft(now.room.prices, left) }, line: { seats, at }, place });
-    now.placeAt = placeAt; // The wait came with the place, not with this frame.
+    update({ room: { ...now.room, joined: given, released, per_s, waiting, seats: seats ?? now.room.seats, prices: withSeatsLeft(now.room.prices, left) }, line: { seats, waits, at }, place });
+    now.placeAt = placeAt; // The odds came with the place, not with this frame.
     if (place?.state === "waiting") {
       // If the counter has passed this rank, the `turn` frame was missed, so the place is fetched
-      // soon. Otherwise it is fetched when wait and odds get old.
+      // soon. Otherwise it is fetched when the odds get old.
       const patience = place.rank < released ? MISSED_MS : ASK_AFTER_MS;
       if (performance.now() - Math.max(placeAt, askedAt) > patience) refreshPlace();
     }
@@ -135,8 +135,8 @@ async function refreshRoom() {
 }
 
 /**
- * Only an answer about the place contains the wait and the odds. So each browser fetches the place
- * again before they are stale, at a random time.
+ * Only an answer about the place contains the odds. So each browser fetches the place again before
+ * they are stale, at a random time.
  */
 const ASK_AFTER_MS = 80_000 + 30_000 * Math.random();
 let askedAt = 0;

@@ -38,7 +38,7 @@ const FIRST_PROBLEMS: [&str; 6] = [
 
 /// The texts of the lobby that no script uses before the visitor has a place. Where the page shows
 /// such a text, its HTML already contains the text.
-const LATER_IN_LOBBY: [&str; 56] = [
+const LATER_IN_LOBBY: [&str; 55] = [
     "ahead",
     "calendar",
     "check",
@@ -89,7 +89,6 @@ const LATER_IN_LOBBY: [&str; 56] = [
     "turn",
     "turn_working",
     "wait",
-    "wait_about",
     "wait_between",
     "wait_pause",
     "wait_unknown",

@@ -69,14 +69,22 @@ test("odds have words and a percent below 100, and are null without an estimate"
   assert.equal(oddsWords(undefined), null);
 });
 
-test("the wait shrinks with the people ahead, or with time if nobody is ahead", () => {
-  const room = { phase: "selling", per_s: 2 };
-  const place = { ahead: 50, wait_ahead: 100, wait: { known: true, p50_s: 60.5, p90_s: 90 } };
-  assert.deepEqual(waitLeft(room, place, 10), { p50: 30.25, p90: 45 });
-  assert.deepEqual(waitLeft(room, { ...place, ahead: 0, wait_ahead: 0 }, 60), { p50: 0.5, p90: 30 });
-  assert.deepEqual(waitLeft(room, place, 120), { about: 25 }, "an old wait is replaced by one computed from the pace");
-  assert.deepEqual(waitLeft(room, { ahead: 50, wait: { known: false, p50_s: null, p90_s: null } }, 0), { about: 25 });
-  assert.equal(waitLeft({ phase: "prequeue", per_s: 2 }, { ahead: null }, 0), null);
+test("the wait is read off the points of the newest frame, between them and beyond them", () => {
+  const waits = { points: [[0, 1, 2], [10, 21, 42], [50, 61, 82]], few_seats_from: 80, unknown: null };
+  const left = (ahead) => waitLeft(waits, { ahead, wait: { known: true, p50_s: 900, p90_s: 990 } });
+  assert.deepEqual([0, 5, 10, 30, 60].map((ahead) => left(ahead).p50), [1, 11, 21, 41, 71]);
+  assert.deepEqual(left(5), { p50: 11, p90: 22 });
+  assert.equal(left(80), null, "hardly a seat will be left");
+  assert.deepEqual(waitLeft({ points: [[0, 3, 4]], unknown: null }, { ahead: 7 }), { p50: 3, p90: 4 });
+  assert.equal(waitLeft({ points: [], unknown: "paused" }, { ahead: 7 }), null);
+});
+
+test("before the first frame the wait is the one that came with the place", () => {
+  const wait = { known: true, p50_s: 60.5, p90_s: 90, unknown: null };
+  assert.deepEqual(waitLeft(undefined, { ahead: 50, wait }), { p50: 60.5, p90: 90 });
+  const unknown = { known: false, p50_s: null, p90_s: null, unknown: "no_figures" };
+  assert.equal(waitLeft(undefined, { ahead: null, wait: unknown }), null);
+  assert.equal(waitLeft(undefined, { ahead: null }), null);
 });
 
 test("when all remaining seats are in baskets, the words say so and how many baskets run out", () => {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use booking::catalogue::Catalogue;
 use booking::holds::ask::HoldRequest;
-use booking::holds::choose::SeatSearches;
+use booking::holds::searches::SeatSearches;
 use booking::holds::take::{CallHoldIds, HoldDesk};
 use booking::inventory::seats::SeatInventory;
 use booking::ledger::Ledger;

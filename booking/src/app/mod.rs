@@ -20,7 +20,7 @@ use crate::catalogue::Catalogue;
 use crate::catalogue::departures::DepartureSource;
 use crate::cinema::CinemaCatalogue;
 use crate::config::PaymentSettings;
-use crate::holds::choose::SeatSearches;
+use crate::holds::searches::SeatSearches;
 use crate::holds::take::HoldDesk;
 use crate::idempotency::IdempotencyAnswers;
 use crate::internal::finished::FinishedOrders;

@@ -10,7 +10,7 @@ use fairgate_model::shows::terms::UNNUMBERED;
 use fairgate_pass::Holder;
 
 use super::ask::HoldChange;
-use super::choose::side_by_side;
+use super::chosen::side_by_side;
 use super::refusal::{HoldRefusal, HoldRefusalOutcome, HoldRequestFault};
 use super::stretch::on_sale;
 use super::take::{HoldDesk, for_sale};

@@ -11,7 +11,7 @@ use fairgate_model::shows::Show;
 use fairgate_pass::Holder;
 
 use super::ask::{ResolvedSeatRequest, SeatSelection};
-use super::choose::{SPREADS, may_choose_again};
+use super::chosen::{SPREADS, may_choose_again};
 use super::price::priced;
 use super::refusal::HoldRefusal;
 use super::take::{HoldDesk, for_sale};

@@ -3,13 +3,15 @@
 mod accept;
 pub mod ask;
 mod change;
-pub mod choose;
+mod choose;
+mod chosen;
 pub mod instead;
 pub mod lapse;
 mod natural;
 pub mod price;
 pub mod refusal;
+pub mod searches;
 mod shortage;
 pub mod stretch;
-mod suggest;
+mod suggestion;
 pub mod take;

@@ -10,9 +10,10 @@ use fairgate_model::shows::Show;
 use fairgate_pass::{Holder, LivePass};
 
 use super::ask::HoldRequest;
-use super::choose::{ChosenSeats, SPREADS, SeatSearches, may_choose_again};
+use super::chosen::{ChosenSeats, SPREADS, may_choose_again};
 use super::natural::{ExistingHold, require_same_seats};
 use super::refusal::HoldRefusal;
+use super::searches::SeatSearches;
 use crate::catalogue::Catalogue;
 use crate::inventory::seats::SeatInventory;
 use crate::ledger::Ledger;

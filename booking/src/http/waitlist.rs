@@ -17,8 +17,8 @@ use fairgate_model::waiters::wish::ShowLayout;
 use fairgate_model::waiters::{WAIT_MS_MAX, WaitEndReason, Waiter, WaitlistParty};
 use serde::Serialize;
 
-use crate::holds::choose::SeatSearches;
 use crate::holds::price::priced;
+use crate::holds::searches::SeatSearches;
 use crate::http::answers::{IdempotencyAnswers, JsonAnswer, key_of};
 use crate::http::holds::{MoneyView, SeatView};
 use crate::http::visitor::CallerVerifier;

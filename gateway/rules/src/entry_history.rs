@@ -63,7 +63,7 @@ impl EntryHistory {
 
     /// Returns how many visitors had entered `age_s` seconds ago, interpolated linearly between the
     /// totals before and after that time.
-    fn total_before(&self, now: i64, age_s: u64, total: u64) -> u64 {
+    pub(crate) fn total_before(&self, now: i64, age_s: u64, total: u64) -> u64 {
         let steps_back = (age_s as f64 * 1e3 - (now - self.newest_at) as f64) / STEP_MS as f64;
         if steps_back < 0.0 {
             return total;

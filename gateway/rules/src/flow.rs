@@ -36,6 +36,9 @@ pub struct TickOutcome {
     pub bound: ReleaseBound,
     /// The promoter's pace, in millionths of a visitor a second.
     pub rate_u: u64,
+    /// The pace in force, in millionths of a visitor a second. It is lower than the promoter's pace
+    /// while booking is ill.
+    pub in_force_u: u64,
     /// The number of visitors who finished, or whose pass ran out, since the last tick.
     pub visits_ended: u64,
     /// The time in which these visits ended, in milliseconds. It is never shorter than
@@ -54,7 +57,7 @@ impl VisitorRates {
         let weight = 1.0 - (-seconds / MEMORY_S).exp();
         let asked_per_s = per_s(tick.rate_u);
         let measured_per_s = match tick.bound {
-            ReleaseBound::Rate => Some(asked_per_s),
+            ReleaseBound::Rate => Some(per_s(tick.in_force_u)),
             ReleaseBound::Limit => Some(tick.people as f64 / seconds),
             // If nobody is left to call, the tick does not show how fast people would be called.
             ReleaseBound::Line => None,
@@ -111,6 +114,7 @@ mod tests {
         people: 40,
         bound: ReleaseBound::Rate,
         rate_u: 40 * VISITOR_U,
+        in_force_u: 40 * VISITOR_U,
         visits_ended: 30,
         visits_ended_in_ms: 1000,
     };

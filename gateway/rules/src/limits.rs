@@ -3,14 +3,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::entry_history::EntryHistory;
+use super::entry_history::{AGES_S, EntryHistory};
 use super::finished_history::FinishedHistory;
 use super::flow::{TickOutcome, VisitorRates};
 use super::odds::{PeopleAhead, SeatDemand, SeatSupply};
-use super::pace::ReleaseBound;
+use super::pace::ReleaseDecision;
 use super::pace_settings::PaceSettings;
 use super::valve::{AdaptiveInsideLimit, HealthLevel, HealthReading};
 use crate::room_document::PaceMode;
+use crate::wait_memory::{WaitMemory, WaitSecond};
 
 /// The trickle is the promoter's pace divided by this, but at least
 /// [`PaceSettings::trickle_min_u`]. The trickle is released even if no more visitors are wanted.
@@ -42,6 +43,12 @@ pub struct PaceMeasurements {
     pub seats: SeatSupply,
     /// Booking's health.
     pub reading: HealthReading,
+    /// See [`super::pace::PaceInput::owed_u`].
+    pub owed_u: u64,
+    /// See [`super::pace::PaceInput::asking`].
+    pub asking: u64,
+    /// The number of visitors who have ever claimed a pass.
+    pub claimed: u64,
 }
 
 impl PaceMeasurements {
@@ -111,7 +118,14 @@ pub struct PaceMemory {
     went_at: Option<i64>,
     entries: Option<EntryHistory>,
     finished: Option<FinishedHistory>,
+    pub(crate) waits: Option<WaitMemory>,
+    /// Since when booking has been ill, with pauses of at most [`ILL_AGAIN_MS`], in milliseconds
+    /// since the epoch.
+    ill_since: Option<i64>,
 }
+
+/// If booking falls ill again within this time, in milliseconds, it has been ill all the time.
+const ILL_AGAIN_MS: i64 = 60_000;
 
 impl PaceMemory {
     /// Reads the memory that the last tick stored. Returns an empty memory if none was stored or if
@@ -137,6 +151,8 @@ impl PaceMemory {
             let next =
                 valve.after_reading(&measured.reading, settings, measured.coming(), measured.now);
             self.valve = Some(next);
+            let is_ill = next.fell_ill_at(measured.now, ILL_AGAIN_MS);
+            self.ill_since = is_ill.map(|at| self.ill_since.unwrap_or(at));
         }
         let (now, entered) = (measured.now, measured.entered());
         self.entries = Some(match self.entries {
@@ -146,6 +162,17 @@ impl PaceMemory {
         self.finished = Some(match self.finished {
             Some(finished) => finished.with_total(now, measured.done),
             None => FinishedHistory::new(now, measured.done),
+        });
+        let second = WaitSecond {
+            now,
+            entered,
+            claimed: measured.claimed,
+            owed_u: measured.owed_u,
+            pass_s: settings.pass_s,
+        };
+        self.waits = Some(match self.waits {
+            Some(waits) => waits.after_second(&second),
+            None => WaitMemory::new(&second),
         });
         self.peek_limits(settings, measured)
     }
@@ -217,12 +244,16 @@ impl PaceMemory {
     /// Records the result of a tick.
     pub fn record_tick(
         &mut self,
-        people: u64,
-        bound: ReleaseBound,
+        decision: &ReleaseDecision,
         elapsed_ms: u64,
+        limits: &PaceLimits,
         settings: &PaceSettings,
         measured: &PaceMeasurements,
     ) {
+        let in_force_u = limits.rate_u.unwrap_or(settings.per_s_u);
+        self.waits = self
+            .waits
+            .map(|waits| waits.after_release(decision, measured.asking, in_force_u, elapsed_ms));
         // The rates need the time that really passed, which may be longer than the time that the
         // pace may count.
         let since_tick_ms = self.went_at.map_or(0, |at| measured.now - at);
@@ -243,9 +274,10 @@ impl PaceMemory {
         self.left_inside = Some(left_inside);
         self.flow = self.flow.after_tick(&TickOutcome {
             elapsed_ms,
-            people,
-            bound,
+            people: decision.people,
+            bound: decision.bound,
             rate_u: settings.per_s_u,
+            in_force_u,
             visits_ended: visits_ended_since_tick,
             // The visits ended in the whole silence, however long it was.
             visits_ended_in_ms,
@@ -256,6 +288,24 @@ impl PaceMemory {
     #[must_use]
     pub fn rates(&self, per_s_u: u64) -> (f64, f64) {
         self.flow.rates(per_s_u)
+    }
+
+    /// Returns how many visitors had entered `age_s` seconds before the measurements.
+    pub(crate) fn entered_before(&self, measured: &PaceMeasurements, age_s: u64) -> f64 {
+        let (now, entered) = (measured.now, measured.entered());
+        match (self.entries, self.waits) {
+            (Some(entries), _) if age_s <= AGES_S[AGES_S.len() - 1] => {
+                entries.total_before(now, age_s, entered) as f64
+            }
+            (_, Some(waits)) => waits.entered_before(now, age_s as f64, entered),
+            _ => entered as f64,
+        }
+    }
+
+    /// Returns for how many seconds booking has been ill at `now` (ms), if it fell ill within the
+    /// last minutes.
+    pub(crate) fn ill_for_s(&self, now: i64) -> Option<f64> {
+        self.ill_since.map(|since| (now - since) as f64 / 1e3)
     }
 }
 
@@ -272,7 +322,7 @@ fn first_valve(settings: &PaceSettings) -> AdaptiveInsideLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pace::VISITOR_U;
+    use crate::pace::{ReleaseBound, VISITOR_U};
     use crate::room_document::RoomDocument;
 
     #[test]
@@ -305,10 +355,22 @@ mod tests {
             ended,
             seats: SeatSupply::default(),
             reading: HealthReading::default(),
+            owed_u: 0,
+            asking: 0,
+            claimed: 0,
         };
         let settings = PaceSettings::from(&RoomDocument::everyday());
         let counted_ms = u64::try_from(after_ms.min(1_000)).expect("a time");
-        memory.record_tick(0, ReleaseBound::Line, counted_ms, &settings, &measured);
+        let nobody = ReleaseDecision {
+            released: 0,
+            people: 0,
+            remainder_u: 0,
+            owed_u: 0,
+            late_u: 0,
+            bound: ReleaseBound::Line,
+        };
+        let limits = memory.peek_limits(&settings, &measured);
+        memory.record_tick(&nobody, counted_ms, &limits, &settings, &measured);
     }
 
     #[test]

@@ -147,7 +147,7 @@ impl SeatDemand {
     }
 
     /// Returns how many seats a visitor inside takes on average.
-    fn seats_per_visitor(&self) -> f64 {
+    pub(crate) fn seats_per_visitor(&self) -> f64 {
         self.party * self.chance
     }
 
@@ -155,12 +155,16 @@ impl SeatDemand {
     /// that are free now or will lapse soon.
     #[must_use]
     pub fn people_wanted(&self) -> u64 {
-        let seats_left = self.supply - self.choosing * self.seats_per_visitor();
         // A negative float or NaN becomes 0, and a float beyond the range becomes the largest
         // integer.
-        (seats_left / self.seats_per_visitor() / self.show_up)
-            .ceil()
-            .max(0.0) as u64
+        self.more_wanted().ceil().max(0.0) as u64
+    }
+
+    /// Returns how many more people to call. It is below 0 if the people ahead of the line want
+    /// more seats than there are.
+    pub(crate) fn more_wanted(&self) -> f64 {
+        let seats_left = self.supply - self.choosing * self.seats_per_visitor();
+        seats_left / self.seats_per_visitor() / self.show_up
     }
 
     /// Returns the odds that a seat is left for a visitor with `ahead` people in front, 0 to 1.

@@ -56,6 +56,17 @@ impl PresenceBitmap {
         in_bitmap + rank.saturating_sub(self.end)
     }
 
+    /// Returns whether the bitmap has the rank, and nobody is present there.
+    #[must_use]
+    pub fn lacks(&self, rank: u64) -> bool {
+        (self.from..self.end).contains(&rank) && {
+            let offset = rank - self.from;
+            let word = usize::try_from(offset / 64).ok();
+            let bits = word.and_then(|at| self.present_bits.get(at));
+            bits.is_some_and(|bits| bits >> (offset % 64) & 1 == 0)
+        }
+    }
+
     /// Iterates over the ranks of the people who are present, in rising order.
     pub fn ranks(&self) -> impl Iterator<Item = u64> + '_ {
         let first_ranks = (self.from..).step_by(64);
@@ -101,6 +112,7 @@ mod tests {
             let expected = (released..rank).filter(|rank| at(*rank).unwrap_or(true) || *rank < from).count() as u64;
             prop_assert_eq!(crowd.between(released, rank), expected);
             let present: Vec<u64> = (from..end).filter(|rank| at(*rank) == Some(true)).collect();
+            prop_assert!((0..500).all(|rank| crowd.lacks(rank) == (rank >= from && at(rank) == Some(false))));
             prop_assert_eq!(crowd.ranks().collect::<Vec<_>>(), present);
         }
     }

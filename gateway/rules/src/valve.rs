@@ -188,6 +188,13 @@ impl AdaptiveInsideLimit {
                 .is_none_or(|since| now - since < TRUSTED_AFTER_MS)
     }
 
+    /// Returns when booking last fell ill, if that was less than `within_ms` before `now` (ms).
+    #[must_use]
+    pub fn fell_ill_at(&self, now: i64, within_ms: i64) -> Option<i64> {
+        let cut = self.cut.filter(|cut| now - cut.at < within_ms);
+        cut.map(|cut| cut.at)
+    }
+
     fn climb_step(&self, well_since: i64, max_inside: u64, now: i64) -> u64 {
         let most = self.most_inside(max_inside);
         let is_near_cut = self.cut.is_some_and(|cut| most * 2 >= cut.from);

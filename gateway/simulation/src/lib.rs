@@ -14,10 +14,12 @@ mod server;
 mod stock;
 pub mod summary;
 mod told_odds;
+pub mod told_waits;
 mod told_wishes;
 mod train_seats;
+pub mod varied_rooms;
 mod visit;
 mod waitlist;
 pub mod wishes;
 
-pub use run::simulate;
+pub use run::{simulate, simulate_told_waits};

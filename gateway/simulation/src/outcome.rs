@@ -88,6 +88,61 @@ pub struct ToldOddsBin {
     pub came_true: f64,
 }
 
+/// How well told waits came true. In the scores of one room, each told wait counts as one. In the
+/// sum over several rooms, each room counts as one.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct WaitScores {
+    /// How often a visitor who was called later looked at its wait while the room was not paused.
+    pub told: f64,
+    /// How often the wait was known.
+    pub known: f64,
+    /// How often a known wait lasted at most as long as nine in ten should wait.
+    pub within_p90: f64,
+    /// How often a known wait was near the one that half of the visitors should wait.
+    pub near_p50: f64,
+}
+
+impl WaitScores {
+    /// Adds the scores of one room, so that long waits of one room do not outweigh other rooms.
+    /// Rooms in which nobody waited are left out.
+    pub fn add_room(&mut self, room: &Self) {
+        if room.told > 0.0 {
+            self.add(&Self {
+                told: 1.0,
+                known: room.known / room.told,
+                within_p90: room.within_p90 / room.told,
+                near_p50: room.near_p50 / room.told,
+            });
+        }
+    }
+
+    /// Adds other scores to these.
+    pub fn add(&mut self, other: &Self) {
+        self.told += other.told;
+        self.known += other.known;
+        self.within_p90 += other.within_p90;
+        self.near_p50 += other.near_p50;
+    }
+
+    /// Returns the share of the told waits that were known.
+    #[must_use]
+    pub fn known_share(&self) -> f64 {
+        self.known / self.told
+    }
+
+    /// Returns the share of the known waits that were within the told p90.
+    #[must_use]
+    pub fn within_p90_share(&self) -> f64 {
+        self.within_p90 / self.known
+    }
+
+    /// Returns the share of the known waits that were near the told p50.
+    #[must_use]
+    pub fn near_p50_share(&self) -> f64 {
+        self.near_p50 / self.known
+    }
+}
+
 /// Returns the value at the given share of the sorted values: with 0.5, the median. Returns `None`
 /// if there are no values.
 pub(crate) fn percentile_of(sorted: &[f32], share: f64) -> Option<f64> {

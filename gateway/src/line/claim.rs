@@ -384,10 +384,7 @@ fn describe_wait(room: &Room, place: &Place, now: i64) -> NotCalledYet {
     // A visitor who was called may still have to wait, because late visitors are admitted at the
     // room's pace. The view of a called place shows no wait, so the wait is estimated here.
     let wait = match view.state {
-        PlaceState::Called if !room.lets_nobody_in() => {
-            WaitEstimate::at_rates(1.0, room.last_tick().rates)
-        }
-        PlaceState::Called => WaitEstimate::UNKNOWN,
+        PlaceState::Called if !room.lets_nobody_in() => room.last_tick().waits.wait(0),
         _ => view.wait,
     };
     NotCalledYet {

@@ -3,7 +3,6 @@
 //! the wait of somebody who joins now.
 
 use async_trait::async_trait;
-use fairgate_rules::estimate::WaitEstimate;
 use fairgate_rules::phase::RoomPhase;
 use fairgate_rules::room_document::LineMethod;
 
@@ -75,7 +74,7 @@ fn newcomers_wait_s(room: &Room, now: i64) -> u64 {
             1
         }
         RoomPhase::Selling => {
-            let wait = WaitEstimate::at_rates((tick.waiting + 1) as f64, tick.rates);
+            let wait = tick.waits.wait(tick.waiting);
             wait.p50_s
                 .map_or(BACK_UNKNOWN_S, |wait_s| wait_s.ceil() as u64)
         }

@@ -1,9 +1,8 @@
 //! The view that a visitor gets of their place. The poll, the socket and the page all use it.
 
 use fairgate_base::clock::rfc3339;
-use fairgate_rules::estimate::{WaitEstimate, refresh_s};
+use fairgate_rules::estimate::{UnknownWait, WaitEstimate, refresh_s};
 use fairgate_rules::faults::micros_per_s;
-use fairgate_rules::pace::VISITOR_U;
 use fairgate_rules::phase::RoomPhase;
 use fairgate_rules::wishes::SeatWish;
 use serde::Serialize;
@@ -11,8 +10,6 @@ use serde::Serialize;
 use crate::room::{Room, RoomTick};
 use crate::store::Place;
 
-/// No wait is shown if the odds of a seat are below this.
-const ODDS_KNOWN: f64 = 0.1;
 /// The longest time (seconds) until a visitor looks at the place again.
 const LOOK_MAX_S: u64 = 45;
 /// The longest time (seconds) until a visitor looks again if all unsold seats are in baskets.
@@ -82,20 +79,19 @@ pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
     let called = rank.is_some_and(|rank| rank < tick.released);
     let state = state_of(place, phase, called, now);
     let wait = match (state, ahead) {
-        // If hardly a seat will be left, nobody can know the wait: it depends on seats that may
-        // come back.
-        (PlaceState::Waiting, Some(ahead))
-            if phase == RoomPhase::Selling
-                && !room.lets_nobody_in()
-                && tick
-                    .demand
-                    .is_none_or(|demand| demand.seat_odds(ahead) >= ODDS_KNOWN) =>
-        {
-            let owed = tick.owed_u as f64 / VISITOR_U as f64;
-            WaitEstimate::at_rates((ahead + 1) as f64 + owed, tick.rates)
+        (PlaceState::Waiting, _) if phase == RoomPhase::Selling && room.lets_nobody_in() => {
+            WaitEstimate::unknown(UnknownWait::Paused)
         }
-        (PlaceState::Waiting | PlaceState::Closed, _) => WaitEstimate::UNKNOWN,
-        (PlaceState::Called, _) if room.lets_nobody_in() => WaitEstimate::UNKNOWN,
+        (PlaceState::Waiting, Some(ahead)) if phase == RoomPhase::Selling => tick.waits.wait(ahead),
+        (PlaceState::Waiting, _) if phase == RoomPhase::SoldOut => {
+            WaitEstimate::unknown(UnknownWait::FewSeats)
+        }
+        (PlaceState::Waiting | PlaceState::Closed, _) => {
+            WaitEstimate::unknown(UnknownWait::NoFigures)
+        }
+        (PlaceState::Called, _) if room.lets_nobody_in() => {
+            WaitEstimate::unknown(UnknownWait::Paused)
+        }
         (PlaceState::Called | PlaceState::Admitted | PlaceState::Done, _) => WaitEstimate::NONE,
     };
     let odds = match (state, phase) {

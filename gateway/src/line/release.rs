@@ -5,11 +5,13 @@
 use std::sync::Arc;
 
 use fairgate_rules::counter::ReleaseCounter;
-use fairgate_rules::limits::{PaceLimits, PaceMemory};
+use fairgate_rules::estimate::UnknownWait;
+use fairgate_rules::limits::{PaceLimits, PaceMeasurements, PaceMemory};
 use fairgate_rules::pace::{self, PaceInput, ReleaseDecision};
 use fairgate_rules::pace_settings::PaceSettings;
 use fairgate_rules::phase::RoomPhase;
 use fairgate_rules::release_cohorts::elapsed_ms;
+use fairgate_rules::waits::{LineFigures, LineWaits, forecast};
 
 use super::tick_findings::{TickFindings, gather_findings};
 use crate::ledger::ReleaseRow;
@@ -114,16 +116,11 @@ pub async fn run_tick(
     let idle = nobody_to_call && start.called_below == counter.release_row().released;
     // In a room without a line, a visitor is called even if another node has made the tick of this
     // second.
-    let mut is_accepted = true;
+    let (mut is_accepted, mut called) = (true, 0);
     if !start.other_has_ticked || !(settings.line || idle) {
         let decision = pace::decide_release(&input, |rank| findings.line.who_at_rank(rank));
-        memory.record_tick(
-            decision.people,
-            decision.bound,
-            start.elapsed_ms,
-            &settings,
-            &measured,
-        );
+        memory.record_tick(&decision, start.elapsed_ms, &limits, &settings, &measured);
+        called = decision.people;
         let made = DecidedTick {
             decision,
             start,
@@ -145,12 +142,18 @@ pub async fn run_tick(
         },
         measured.entered(),
     );
+    let outcome = TickOutcome {
+        settings: &settings,
+        limits: &limits,
+        measured: &measured,
+        called,
+        is_regular,
+    };
     publish_tick(
         room,
         start.called_below.max(counter.release_row().released),
         findings,
-        &limits,
-        &settings,
+        &outcome,
     );
     Ok(is_accepted)
 }
@@ -247,38 +250,75 @@ async fn commit_tick(
     };
     if rooms.store().end_tick(room.id(), end).await? {
         *room.memory() = made.memory;
-        findings.figures.owed_u = decision.owed_u;
     }
     Ok(true)
 }
 
+/// What a tick worked out, for the figures that it publishes.
+struct TickOutcome<'a> {
+    settings: &'a PaceSettings,
+    limits: &'a PaceLimits,
+    measured: &'a PaceMeasurements,
+    /// How many present visitors it called.
+    called: u64,
+    is_regular: bool,
+}
+
 /// Publishes the figures to sockets and polls.
-fn publish_tick(
-    room: &Room,
-    released: u64,
-    findings: TickFindings,
-    limits: &PaceLimits,
-    settings: &PaceSettings,
-) {
+fn publish_tick(room: &Room, released: u64, findings: TickFindings, outcome: &TickOutcome<'_>) {
     let last = room.last_tick();
-    let crowd = findings.crowd(released, &last.crowd);
+    let crowd = findings.crowd(released, &last);
+    let waiting = crowd.between(released, findings.figures.counts.next);
+    let waits = line_waits(room, &findings, outcome, waiting);
     let TickFindings {
         figures, line, now, ..
     } = findings;
     room.set_tick(RoomTick {
         released,
-        waiting: crowd.between(released, figures.counts.next),
+        waiting,
         crowd,
+        is_ordered: findings.is_ordered,
         looked_at: if findings.looked { now } else { last.looked_at },
         away: line.away,
         counts: figures.counts,
-        owed_u: figures.owed_u,
         calls: Arc::new(figures.calls),
         pulse: findings.pulse,
         known: findings.known,
-        rates: room.memory().rates(settings.per_s_u),
-        inside_max: limits.inside_max,
-        demand: limits.demand,
+        per_s: room.memory().rates(outcome.settings.per_s_u).0,
+        waits,
+        inside_max: outcome.limits.inside_max,
+        demand: outcome.limits.demand,
         at: now,
     });
+}
+
+/// Forecasts the waits of the line. An extra tick between two regular ones keeps the last forecast.
+fn line_waits(
+    room: &Room,
+    findings: &TickFindings,
+    outcome: &TickOutcome<'_>,
+    waiting: u64,
+) -> Arc<LineWaits> {
+    let phase = room.phase(findings.now);
+    if phase != RoomPhase::Selling {
+        return Arc::default();
+    }
+    if room.row().facts.paused || findings.pulse.closed {
+        return Arc::new(LineWaits::unknown(UnknownWait::Paused));
+    }
+    let last = room.last_tick();
+    if !outcome.is_regular && last.waits.unknown.is_none() {
+        return Arc::clone(&last.waits);
+    }
+    let hold_s = findings.pulse.shows.iter().map(|show| show.hold_s).max();
+    let figures = LineFigures {
+        settings: outcome.settings,
+        limits: outcome.limits,
+        measured: outcome.measured,
+        younger: findings.younger(),
+        called: outcome.called,
+        waiting,
+        hold_s: u64::from(hold_s.unwrap_or_default()),
+    };
+    Arc::new(forecast(&room.memory(), &figures))
 }

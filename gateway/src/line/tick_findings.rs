@@ -10,9 +10,12 @@ use fairgate_rules::presence_bitmap::PresenceBitmap;
 use fairgate_rules::release_cohorts::RankCall;
 use fairgate_rules::room_document::{LineMethod, RoomDocument};
 use fairgate_rules::vitals::{self, NodeMeasurements};
+use fairgate_rules::waits::age_limits_s;
 
-use crate::room::{RankedLine, Room, RoomRegistry};
-use crate::store::{CalledRanks, NumberSet, StoreFailure, TickFigures, TickFiguresRequest};
+use crate::room::{RankedLine, Room, RoomRegistry, RoomTick};
+use crate::store::{
+    AwayNumbers, CalledRanks, NumberSet, StoreFailure, TickFigures, TickFiguresRequest,
+};
 use crate::upstream::BookingPulse;
 
 /// In a room with at most this many numbers, the tick of each second reads who is away. In a larger
@@ -34,6 +37,8 @@ pub(super) struct TickFindings {
     pub(super) line: LineSnapshot,
     /// Whether this tick has read who is away.
     pub(super) looked: bool,
+    /// Whether everybody in the line has a rank.
+    pub(super) is_ordered: bool,
     pub(super) now: i64,
 }
 
@@ -48,7 +53,10 @@ impl TickFindings {
             .collect();
         PaceMeasurements {
             now: self.now,
-            inside: by_age(&figures.beyond, figures.counts.inside),
+            inside: by_age(
+                &figures.beyond[..AGES_S.len().min(figures.beyond.len())],
+                figures.counts.inside,
+            ),
             told_none: vitals::told_none(&nodes),
             called: figures.expected,
             entering: figures.entering,
@@ -65,7 +73,15 @@ impl TickFindings {
                 gone: pulse.gone,
             },
             reading: vitals::combined_reading(&nodes),
+            owed_u: figures.owed_u,
+            asking: figures.asking,
+            claimed: figures.counts.claimed,
         }
+    }
+
+    /// Returns, for each age of [`age_limits_s`], how many visitors have been inside for less.
+    pub(super) fn younger(&self) -> &[u64] {
+        self.figures.beyond.get(AGES_S.len()..).unwrap_or_default()
     }
 
     /// Notes that the ranks `from..to` are called now, and returns what the store has to record.
@@ -87,18 +103,26 @@ impl TickFindings {
         }
     }
 
-    /// Returns which visitors at rank `released` and behind it are here.
-    pub(super) fn crowd(&self, released: u64, last: &Arc<PresenceBitmap>) -> Arc<PresenceBitmap> {
+    /// Returns which visitors at rank `released` and behind it are here. Whoever was counted as
+    /// away is not counted again before the call, so that nobody sees more people ahead than
+    /// before.
+    pub(super) fn crowd(&self, released: u64, last: &RoomTick) -> Arc<PresenceBitmap> {
         let next = self.figures.counts.next;
         // If somebody leaves, the visitors after that place move up at once. A short line is
         // therefore counted anew on each tick.
-        if self.looked || next.saturating_sub(released) <= LOOKED_AT_ALWAYS {
-            Arc::new(PresenceBitmap::from_presence(released, next, |rank| {
-                self.line.who_at_rank(rank)
-            }))
-        } else {
-            Arc::clone(last)
+        if !self.looked && next.saturating_sub(released) > LOOKED_AT_ALWAYS {
+            return Arc::clone(&last.crowd);
         }
+        // The draw has given other ranks to the visitors.
+        let is_same_order = self.is_ordered && last.is_ordered;
+        Arc::new(PresenceBitmap::from_presence(released, next, |rank| {
+            // The store may have lost who was away.
+            if self.line.was_away(rank) || (is_same_order && last.crowd.lacks(rank)) {
+                RankPresence::Away
+            } else {
+                self.line.who_at_rank(rank)
+            }
+        }))
     }
 }
 
@@ -117,7 +141,8 @@ pub(super) async fn gather_findings(
     let (last, row) = (room.last_tick(), room.row());
     let now_s = now.div_euclid(1000);
     let pass_s = row.document.pass_s;
-    let ends_s = AGES_S.map(|age_s| {
+    let ages_s = AGES_S.into_iter().chain(age_limits_s(pass_s));
+    let ends_s = ages_s.map(|age_s| {
         now_s
             .saturating_add_unsigned(pass_s)
             .saturating_sub_unsigned(age_s)
@@ -129,20 +154,23 @@ pub(super) async fn gather_findings(
     let request = TickFiguresRequest {
         now,
         claim_ms: window_ms(&row.document),
-        ends_s: ends_s.to_vec(),
+        ends_s: ends_s.collect(),
         vitals: vitals.to_text(),
     };
     let figures = rooms.store().tick_figures(room.id(), request).await?;
     let looked = now - last.looked_at >= LOOK_EVERY_MS
         || (is_regular && figures.counts.next <= LOOKED_AT_ALWAYS);
+    let ranked = room.draw_state().ranked;
+    let is_ordered = ranked.is_some() || row.document.method != LineMethod::Draw;
     let line = LineSnapshot {
         vacant: rooms.store().absent_numbers(room.id()).await?,
         away: if looked {
-            rooms.store().away_numbers(room.id(), now_s).await?
+            let store = rooms.store();
+            store.away_numbers(room.id(), now_s, is_ordered).await?
         } else {
             last.away.clone()
         },
-        ranked: room.draw_state().ranked,
+        ranked,
     };
     Ok(TickFindings {
         figures,
@@ -150,6 +178,7 @@ pub(super) async fn gather_findings(
         pulse: pulse.unwrap_or_else(|| last.pulse.clone()),
         line,
         looked,
+        is_ordered,
         now,
     })
 }
@@ -166,20 +195,27 @@ fn window_ms(document: &RoomDocument) -> i64 {
 /// Who is at each rank. The absences may come from an earlier tick.
 pub(super) struct LineSnapshot {
     vacant: NumberSet,
-    pub(super) away: NumberSet,
+    pub(super) away: AwayNumbers,
     ranked: Option<Arc<RankedLine>>,
 }
 
 impl LineSnapshot {
+    fn number_at(&self, rank: u64) -> u64 {
+        let ranked = self.ranked.as_ref();
+        ranked.map_or(rank, |ranked| ranked.number_at(rank))
+    }
+
+    /// Returns whether the visitor of a rank has ever been away since the line was ordered.
+    fn was_away(&self, rank: u64) -> bool {
+        self.away.ever.contains(self.number_at(rank))
+    }
+
     /// Returns whether the visitor of a rank is here or away, or nobody has the rank.
     pub(super) fn who_at_rank(&self, rank: u64) -> RankPresence {
-        let number = self
-            .ranked
-            .as_ref()
-            .map_or(rank, |ranked| ranked.number_at(rank));
+        let number = self.number_at(rank);
         if self.vacant.contains(number) {
             RankPresence::Nobody
-        } else if self.away.contains(number) {
+        } else if self.away.now.contains(number) {
             RankPresence::Away
         } else {
             RankPresence::Here

@@ -2,6 +2,8 @@
 
 use fairgate_base::clock::rfc3339;
 use fairgate_rules::draw::record::DrawRecord;
+use fairgate_rules::estimate::UnknownWait;
+use fairgate_rules::waits::LineWaits;
 use serde::{Deserialize, Serialize};
 
 use super::frame::SharedFrame;
@@ -40,6 +42,8 @@ pub enum LiveMessage<'a> {
         left: Vec<u64>,
         /// Milliseconds between two frames with seats for one watcher.
         seats_every_ms: u64,
+        /// The waits by the number of people ahead.
+        waits: FrameWaits,
         /// When the frame was made, RFC 3339.
         at: String,
     },
@@ -89,6 +93,34 @@ pub struct LineSeats {
     baskets_5m: u64,
 }
 
+/// The waits of the line, as the `line` frame shows them. Each page reads its visitor's wait off
+/// these points, and interpolates between them.
+#[derive(Debug, Clone, Serialize)]
+pub struct FrameWaits {
+    /// The people ahead, the wait that half of the visitors in this position do not exceed, and the
+    /// one that nine in ten do not exceed, in seconds.
+    points: Vec<(u64, f64, f64)>,
+    /// From so many people ahead on, hardly a seat will be left, and the wait is not known. Left
+    /// out if there is no such number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    few_seats_from: Option<u64>,
+    /// Why nobody's wait is known; null if waits are known.
+    unknown: Option<UnknownWait>,
+}
+
+impl From<&LineWaits> for FrameWaits {
+    fn from(waits: &LineWaits) -> Self {
+        let tenths = |seconds: f64| (seconds * 10.0).round() / 10.0;
+        let points = waits.points.iter();
+        let points = points.map(|point| (point.ahead, tenths(point.p50_s), tenths(point.p90_s)));
+        Self {
+            points: points.collect(),
+            few_seats_from: waits.few_seats_from,
+            unknown: waits.unknown,
+        }
+    }
+}
+
 impl LiveMessage<'_> {
     /// The `closed` frame of a room that is sold out for now. It is the same for every visitor.
     pub const SOLD_OUT: &'static str = r#"{"type":"closed","reason":"sold_out"}"#;
@@ -113,6 +145,7 @@ impl LiveMessage<'_> {
             },
             left: pulse.prices.iter().map(|tier| tier.free).collect(),
             seats_every_ms,
+            waits: FrameWaits::from(&*tick.waits),
             at: rfc3339(now),
         }
     }
@@ -185,7 +218,7 @@ mod tests {
         ));
         assert_eq!(
             text.as_str(),
-            r#"{"type":"line","joined":0,"released":0,"per_s":0.5,"waiting":0,"seats":{"free":0,"held":0,"sold":0,"lapsing_5m":0,"baskets_5m":0},"left":[],"seats_every_ms":250,"at":"1970-01-01T00:00:00Z"}"#
+            r#"{"type":"line","joined":0,"released":0,"per_s":0.5,"waiting":0,"seats":{"free":0,"held":0,"sold":0,"lapsing_5m":0,"baskets_5m":0},"left":[],"seats_every_ms":250,"waits":{"points":[],"unknown":"no_figures"},"at":"1970-01-01T00:00:00Z"}"#
         );
     }
 

@@ -218,8 +218,7 @@ impl Room {
         }
         // The promoter's rate is the cap, so that a change shows at once. Digits after the
         // thousandths are noise.
-        let (mean, _) = tick.rates;
-        (mean.min(asked_per_s) * 1000.0).round() / 1000.0
+        (tick.per_s.min(asked_per_s) * 1000.0).round() / 1000.0
     }
 
     /// Locks the pace's memory of the last seconds.

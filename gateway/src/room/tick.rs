@@ -5,8 +5,9 @@ use std::sync::Arc;
 use fairgate_rules::odds::SeatDemand;
 use fairgate_rules::presence_bitmap::PresenceBitmap;
 use fairgate_rules::release_cohorts::{RankCall, called_at};
+use fairgate_rules::waits::LineWaits;
 
-use crate::store::{NumberSet, RoomCounts};
+use crate::store::{AwayNumbers, RoomCounts};
 use crate::upstream::BookingPulse;
 
 /// The figures of the last tick. All sockets and polls share them.
@@ -17,16 +18,15 @@ pub struct RoomTick {
     /// The number of present visitors whose ranks are not released yet.
     pub waiting: u64,
     /// The place numbers of the visitors who were away at [`Self::looked_at`].
-    pub away: NumberSet,
+    pub away: AwayNumbers,
     /// Which unreleased ranks had a present visitor at the last count. One bit for each rank.
     pub crowd: Arc<PresenceBitmap>,
+    /// Whether [`Self::crowd`] was counted when everybody had a rank.
+    pub is_ordered: bool,
     /// When a tick last read who is away, ms.
     pub looked_at: i64,
     /// The store's counts.
     pub counts: RoomCounts,
-    /// The debt for latecomers who were admitted ahead of new releases, in millionths of a visitor.
-    /// The pace pays this debt before it releases new ranks.
-    pub owed_u: u64,
     /// The releases of the last `claim_s` seconds, oldest first. The visitors of a release are
     /// expected to claim within this time.
     pub calls: Arc<Vec<RankCall>>,
@@ -34,9 +34,10 @@ pub struct RoomTick {
     pub pulse: BookingPulse,
     /// Whether booking has ever given figures.
     pub known: bool,
-    /// The line's rates in visitors a second: the expected rate and a low rate. In nine of
-    /// ten cases the line is not slower than the low rate.
-    pub rates: (f64, f64),
+    /// The line's measured rate in visitors a second.
+    pub per_s: f64,
+    /// The forecast of the line's waits.
+    pub waits: Arc<LineWaits>,
     /// The most visitors that may be inside, by booking's health and the promoter's limit.
     pub inside_max: u64,
     /// The remaining seats and the people who want them. `None` if the room has no line, or if its

@@ -238,7 +238,7 @@ impl KnownWishes {
         let (tick, at) = (&line.tick, Instant::now());
         let demand = tick.demand.as_ref()?;
         let hold_s = tick.pulse.shows.iter().map(|show| show.hold_s).max();
-        let (per_s, _) = tick.rates;
+        let per_s = tick.per_s;
         let wishing = WishingLine {
             people: &self.wishes_in_line(line),
             is_drawn: line.is_ordered,

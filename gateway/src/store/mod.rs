@@ -94,6 +94,15 @@ impl NumberSet {
     }
 }
 
+/// The numbers of visitors who are away.
+#[derive(Debug, Clone, Default)]
+pub struct AwayNumbers {
+    /// Those who are away now.
+    pub now: NumberSet,
+    /// Those who were away at a time when the line was ordered, whether they came back or not.
+    pub ever: NumberSet,
+}
+
 /// How a freeze ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreFreezeOutcome {
@@ -276,7 +285,13 @@ pub trait RoomStore: Send + Sync + 'static {
         now: i64,
     ) -> Result<Vec<NotedBasket>, StoreFailure>;
     /// Returns the numbers of visitors who have not been seen for [`AWAY_AFTER_S`]. A store may
-    /// report a visitor a few seconds late, but never early. The set is empty for [`AWAY_AFTER_S`]
-    /// after the first call, and again after the store lost the room.
-    async fn away_numbers(&self, room: &str, now_s: i64) -> Result<NumberSet, StoreFailure>;
+    /// report a visitor a few seconds late, but never early. No visitor is away for
+    /// [`AWAY_AFTER_S`] after the first call, and again after the store lost the room. If the line
+    /// is ordered, the store remembers who is away until it loses the room.
+    async fn away_numbers(
+        &self,
+        room: &str,
+        now_s: i64,
+        is_ordered: bool,
+    ) -> Result<AwayNumbers, StoreFailure>;
 }

@@ -6,26 +6,30 @@ mod tally;
 use std::collections::HashSet;
 
 use fairgate_rules::choosing_time::ChoosingTime;
-use fairgate_rules::entry_door::asks_again_ms;
+use fairgate_rules::entry_door::{LOOKS_FOR_SPACE_MS, asks_again_ms};
+use fairgate_rules::estimate::UnknownWait;
 use fairgate_rules::limits::{PaceLimits, PaceMeasurements, PaceMemory};
 use fairgate_rules::pace::{
     PaceInput, RankPresence, ReleaseBound, ReleaseDecision, decide_release,
 };
+use fairgate_rules::presence_bitmap::PresenceBitmap;
 use fairgate_rules::release_cohorts::{
     ClaimToEnter, EntryDecision, ReleaseCohorts, TickAccounts, idle_ms,
 };
+use fairgate_rules::waits::{LineFigures, LineWaits, age_limits_s, forecast};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
 use crate::arrivals::ArrivalCounts;
 use crate::behaviour::{SecondsRange, VisitorBehaviour};
 use crate::line::{RankedVisitor, SimulatedLine};
-use crate::outcome::{SaleOutcome, SeatEnds};
+use crate::outcome::{SaleOutcome, SeatEnds, WaitScores};
 use crate::sale::{LostGateway, PlannedSale};
 use crate::schedule::{SaleEvent, SaleSchedule, VisitStep};
 use crate::server::SimulatedServer;
 use crate::stock::SeatStock;
 use crate::told_odds::READ_AFTER_S;
+use crate::told_waits::{PlannedPause, READ_EVERY_S, READ_FROM_S, ToldWaits};
 use crate::visit::{SimulatedVisit, VisitEnd, VisitWorld};
 use crate::waitlist::{ASKS_EVERY_S, SimulatedWaitlist};
 use crate::wishes::wishes_of;
@@ -38,20 +42,43 @@ const POLLED_WITHIN_S: f64 = 1.0;
 /// seconds.
 const CLAIM_LATE_S: f64 = 0.5;
 
+/// Between two ticks, visitors look at their wait at this many different moments.
+const LOOKS: u64 = 10;
+
 /// Simulates a sale. The same sale and the same seed give the same outcome.
 #[must_use]
 pub fn simulate(sale: &PlannedSale, seed: u64) -> SaleOutcome {
-    play(sale, seed, |_| false)
+    let (outcome, _) = play(sale, seed, None, |_| false);
+    outcome
+}
+
+/// Simulates a sale as [`simulate`] does, with a pause if one is given, and returns how well the
+/// waits came true that visitors were told.
+#[must_use]
+pub fn simulate_told_waits(
+    sale: &PlannedSale,
+    pause: Option<PlannedPause>,
+    seed: u64,
+) -> WaitScores {
+    let told = ToldWaits::new(pause, sale.visitors(), sale.room.claim_s);
+    let (_, told) = play(sale, seed, Some(told), |_| false);
+    told.map_or_else(WaitScores::default, |told| told.scores())
 }
 
 /// Simulates a sale as [`simulate`] does, but only until everything is sold. The outcome has no
 /// later seconds, and does not know how the visits of visitors who were still inside end.
 #[must_use]
 pub fn simulate_until_sold_out(sale: &PlannedSale, seed: u64) -> SaleOutcome {
-    play(sale, seed, |run| run.tally.sold_out_ms.is_some())
+    let (outcome, _) = play(sale, seed, None, |run| run.tally.sold_out_ms.is_some());
+    outcome
 }
 
-fn play(sale: &PlannedSale, seed: u64, is_enough: impl Fn(&SaleRun) -> bool) -> SaleOutcome {
+fn play(
+    sale: &PlannedSale,
+    seed: u64,
+    told_waits: Option<ToldWaits>,
+    is_enough: impl Fn(&SaleRun) -> bool,
+) -> (SaleOutcome, Option<ToldWaits>) {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let arrivals = sale.arrivals.clone().unwrap_or_else(|| {
         ArrivalCounts::draw(&sale.crowd, sale.room.opens_s, sale.room.draw_s, &mut rng)
@@ -78,6 +105,7 @@ fn play(sale: &PlannedSale, seed: u64, is_enough: impl Fn(&SaleRun) -> bool) -> 
         remainder_u: 0,
         line_dismissed: false,
         tally: SaleTally::new(arrivals.total()),
+        told_waits,
     };
     for second in 1..=sale.until_s {
         run.play_until(i64::from(second) * 1_000);
@@ -86,7 +114,8 @@ fn play(sale: &PlannedSale, seed: u64, is_enough: impl Fn(&SaleRun) -> bool) -> 
             break;
         }
     }
-    run.finish()
+    let told_waits = run.told_waits.take();
+    (run.finish(), told_waits)
 }
 
 struct SaleRun<'a> {
@@ -102,6 +131,8 @@ struct SaleRun<'a> {
     /// and has left.
     line_dismissed: bool,
     tally: SaleTally,
+    /// The waits that visitors are told, if they are followed.
+    told_waits: Option<ToldWaits>,
 }
 
 impl SaleRun<'_> {
@@ -174,7 +205,18 @@ impl SaleRun<'_> {
     }
 
     fn claim(&mut self, visit: u32, now_ms: i64) {
+        let now_s = now_ms as f64 / 1e3;
         let visitor = &mut self.visits[visit as usize];
+        if let Some(told) = &mut self.told_waits {
+            told.note_claim(visitor.rank, now_s);
+            if told.is_paused(now_s) {
+                let again_ms = now_ms + LOOKS_FOR_SPACE_MS as i64;
+                return self
+                    .world
+                    .schedule
+                    .add(again_ms, SaleEvent::Claim { visit });
+            }
+        }
         // The claim of a visitor whose pass ran out is not the first one.
         let first = visitor.entered_ms == 0;
         let pace = &self.world.sale.room.pace;
@@ -199,6 +241,9 @@ impl SaleRun<'_> {
         self.cohorts.reserve_entry(visitor.rank, now_ms);
         self.cohorts.end_entry(visitor.rank);
         self.tally.entered(now_ms, first);
+        if let Some(told) = &mut self.told_waits {
+            told.note_entry(visitor.rank, now_s);
+        }
         visitor.enter(&mut self.world, now_ms);
         if visitor.told_none {
             self.tally.told_none(now_ms, true);
@@ -221,7 +266,11 @@ impl SaleRun<'_> {
         let closed = sale.room.closes_s.is_some_and(|closes_s| now_s >= closes_s);
         let sold_out = self.world.stock.is_sold_out();
         let begun = now_s >= sale.room.draw_s;
-        let selling = begun && !closed && !sold_out;
+        let paused = self
+            .told_waits
+            .as_ref()
+            .is_some_and(|told| told.is_paused(now_s));
+        let selling = begun && !closed && !sold_out && !paused;
         if begun && (closed || sold_out) && !self.line_dismissed {
             self.tell_everybody(now_s);
         }
@@ -235,7 +284,10 @@ impl SaleRun<'_> {
         }
         self.tell_wishes(&limits, now_s);
         let cells = self.world.stock.cells();
-        self.release(&limits, &measured, selling, end, now_ms);
+        let called = self.release(&limits, &measured, selling, end, now_ms);
+        if begun && !self.line_dismissed {
+            self.tell_waits(&limits, &measured, called, second);
+        }
         self.tally
             .add_second(second, self.line.joined(now_s), |figures| {
                 figures.released = self.released;
@@ -271,9 +323,13 @@ impl SaleRun<'_> {
                 .stock
                 .supply(now_ms, self.world.choosing_time.mean_s()),
             reading: self.world.server.reading(now_ms),
+            owed_u: self.cohorts.owed_u(),
+            asking: self.cohorts.asking(now_ms),
+            claimed: self.tally.claimed(),
         }
     }
 
+    /// Calls the visitors of one tick, and returns how many of them were present.
     fn release(
         &mut self,
         limits: &PaceLimits,
@@ -281,7 +337,7 @@ impl SaleRun<'_> {
         selling: bool,
         end: u64,
         now_ms: i64,
-    ) {
+    ) -> u64 {
         let settings = &self.world.sale.room.pace;
         let now_s = now_ms as f64 / 1e3;
         let input = PaceInput {
@@ -291,8 +347,8 @@ impl SaleRun<'_> {
             trickle_u: limits.trickle_u,
             callable: limits.callable,
             wanted: limits.wanted,
-            owed_u: self.cohorts.owed_u(),
-            asking: self.cohorts.asking(now_ms),
+            owed_u: measured.owed_u,
+            asking: measured.asking,
             selling,
             released: self.released,
             end,
@@ -328,7 +384,8 @@ impl SaleRun<'_> {
         self.released = decision.released;
         self.remainder_u = decision.remainder_u;
         self.memory
-            .record_tick(decision.people, decision.bound, 1_000, settings, measured);
+            .record_tick(&decision, 1_000, limits, settings, measured);
+        decision.people
     }
 
     /// Returns the release that was made in a second of the past.
@@ -366,6 +423,9 @@ impl SaleRun<'_> {
         }
         let waited_s = now_s - visitor.joined_s.max(sale.room.draw_s);
         self.tally.called(rank, waited_s);
+        if let Some(told) = &mut self.told_waits {
+            told.note_call(rank, now_s);
+        }
         let visit = self.visits.len() as u32;
         let seat_left = self.world.stock.has_free_seats();
         let wishes = wishes_of(sale, self.seed, rank).seats;
@@ -430,6 +490,51 @@ impl SaleRun<'_> {
         let ahead = |rank: u64| (present_share * (rank - released) as f64) as u64;
         let odds = &mut self.tally.odds;
         odds.tell(line.sampled_there(released, now_s), &demand, ahead);
+    }
+
+    /// Tells the followed visitors in the line their waits, if they read them in this second.
+    /// `called` people have just been called.
+    fn tell_waits(
+        &mut self,
+        limits: &PaceLimits,
+        measured: &PaceMeasurements,
+        called: u64,
+        second: u32,
+    ) {
+        let draw_s = self.world.sale.room.draw_s.ceil() as u32;
+        let is_read = (second - draw_s) % READ_EVERY_S == READ_FROM_S;
+        let Some(told) = self.told_waits.as_mut().filter(|_| is_read) else {
+            return;
+        };
+        let (line, now_s) = (&self.line, f64::from(second));
+        let presence = |rank| line.presence(rank, now_s);
+        let end = line.end(now_s);
+        let crowd = PresenceBitmap::from_presence(self.released, end, presence);
+        let settings = &self.world.sale.room.pace;
+        let ages_s = age_limits_s(u64::from(settings.pass_s));
+        let waits = if told.is_paused(now_s) {
+            LineWaits::unknown(UnknownWait::Paused)
+        } else {
+            let hold_s = self.world.sale.shows.iter().map(|show| show.hold_s).max();
+            let figures = LineFigures {
+                settings,
+                limits,
+                measured,
+                younger: &self.tally.inside_for_less(i64::from(second), &ages_s),
+                called,
+                waiting: crowd.between(self.released, end),
+                hold_s: u64::from(hold_s.unwrap_or_default()),
+            };
+            forecast(&self.memory, &figures)
+        };
+        for rank in self.released..end {
+            if told.is_followed(rank) && line.is_there(rank, now_s) {
+                let ahead = crowd.between(self.released, rank);
+                // Visitors look at any moment between two ticks.
+                let looks_s = now_s + (rank % LOOKS) as f64 / LOOKS as f64;
+                told.tell(rank, looks_s, waits.wait(ahead));
+            }
+        }
     }
 
     /// Tells the visitors in the line the odds of their wishes, if they read them in this second.

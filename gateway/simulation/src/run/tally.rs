@@ -145,6 +145,25 @@ impl SaleTally {
         by_age(newest_first, self.told_none_since.values().sum(), now_ms)
     }
 
+    /// Returns how many visitors have entered with their first pass.
+    pub fn claimed(&self) -> u64 {
+        self.entered
+    }
+
+    /// Returns for each age, in seconds, how many visitors have been inside for less at `now_s`.
+    pub fn inside_for_less(&self, now_s: i64, ages_s: &[u64]) -> Vec<u64> {
+        let younger = |age_s: &u64| {
+            let since = self
+                .inside_since
+                .partition_point(|(at, _)| *at <= now_s.saturating_sub_unsigned(*age_s));
+            self.inside_since
+                .range(since..)
+                .map(|(_, count)| count)
+                .sum()
+        };
+        ages_s.iter().map(younger).collect()
+    }
+
     /// Adds the figures of one second. `fill` sets the figures that the tally does not know.
     pub fn add_second(&mut self, at_s: u32, joined: u64, fill: impl FnOnce(&mut SecondFigures)) {
         let mut figures = SecondFigures {

@@ -159,6 +159,7 @@ fn every_case<'a>() -> Vec<Case<'a>> {
     let over_restarts: &[Case<'a>] = contract_cases![
         a_visitor_who_left_with_a_pass_is_soon_not_inside_and_can_still_buy,
         a_visitor_not_seen_for_a_minute_is_away_until_a_store_in_memory_restarts,
+        whoever_was_away_in_an_ordered_line_is_remembered_until_a_store_in_memory_restarts,
         random_steps_follow_the_model_over_restarts,
         the_places_of_networks_are_known_after_a_restart,
         an_ended_place_stays_ended_after_a_restart,
@@ -368,6 +369,35 @@ async fn passes_and_finished_orders_are_counted(Pair { store, .. }: Pair) {
     assert_eq!(counts.ended, 1, "one pass expired");
 }
 
+async fn whoever_was_away_in_an_ordered_line_is_remembered_until_a_store_in_memory_restarts(
+    open: StoreOpener<'_>,
+) {
+    let pair = open(false).await;
+    for at in 0..11 {
+        pair.store.join("r", entrant(at)).await.unwrap();
+    }
+    let away = async |pair: &Pair, now_s, is_ordered| {
+        let away = pair.store.away_numbers("r", now_s, is_ordered).await;
+        let away = away.unwrap();
+        [away.now, away.ever].map(|numbers| numbers.iter().collect::<Vec<_>>())
+    };
+    let nobody: [Vec<u64>; 2] = [vec![], vec![]];
+    assert_eq!(away(&pair, 100, true).await, nobody);
+    let here: Vec<u64> = (0..11).filter(|at| ![2, 9].contains(at)).collect();
+    pair.store.note_seen("r", &here, 150).await.unwrap();
+    assert_eq!(away(&pair, 170, false).await, [vec![2, 9], vec![]]);
+    assert_eq!(away(&pair, 171, true).await, [vec![2, 9], vec![2, 9]]);
+    pair.store.note_seen("r", &[2], 172).await.unwrap();
+    pair.store.join("r", entrant(11)).await.unwrap();
+    let [now, ever] = away(&pair, 173, true).await;
+    assert!(!now.contains(&2), "{now:?}");
+    assert!(ever.contains(&2) && ever.contains(&9), "{ever:?}");
+    assert!(!ever.contains(&0) && !ever.contains(&10), "{ever:?}");
+    let pair = open(true).await;
+    let [_, ever] = away(&pair, 174, false).await;
+    assert_eq!(ever.contains(&9), pair.outlives);
+}
+
 async fn a_visitor_not_seen_for_a_minute_is_away_until_a_store_in_memory_restarts(
     open: StoreOpener<'_>,
 ) {
@@ -376,8 +406,9 @@ async fn a_visitor_not_seen_for_a_minute_is_away_until_a_store_in_memory_restart
         pair.store.join("r", entrant(at)).await.unwrap();
     }
     let away = async |pair: &Pair, now_s| {
-        let away = pair.store.away_numbers("r", now_s).await.unwrap();
-        away.iter().collect::<Vec<_>>()
+        let away = pair.store.away_numbers("r", now_s, false).await.unwrap();
+        assert_eq!(away.ever.iter().count(), 0, "the line is not ordered yet");
+        away.now.iter().collect::<Vec<_>>()
     };
     assert!(
         away(&pair, 100).await.is_empty(),

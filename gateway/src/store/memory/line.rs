@@ -17,9 +17,9 @@ use super::presence::LinePresence;
 use super::wishes::LineWishes;
 use crate::ledger::{NetworkKeys, StoredLine};
 use crate::store::{
-    AdmissionDecision, Claimant, FailedPassClaim, NumberSet, Place, PresentedPlaceStatus,
-    RecordedPassClaim, RoomCounts, StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures,
-    TickFiguresRequest, TollRefusal,
+    AdmissionDecision, AwayNumbers, Claimant, FailedPassClaim, NumberSet, Place,
+    PresentedPlaceStatus, RecordedPassClaim, RoomCounts, StoreJoinRequest, StoreLeaveRequest,
+    TickEnd, TickFigures, TickFiguresRequest, TollRefusal,
 };
 
 /// The result of a join in memory, before the join is in the ledger.
@@ -403,7 +403,7 @@ impl RoomLine {
         self.presence.seen_since(numbers, since_s)
     }
 
-    pub(super) fn away_numbers(&mut self, now_s: i64) -> NumberSet {
-        self.presence.away_numbers(&self.slots, now_s)
+    pub(super) fn away_numbers(&mut self, now_s: i64, is_ordered: bool) -> AwayNumbers {
+        self.presence.away_numbers(&self.slots, now_s, is_ordered)
     }
 }

@@ -27,11 +27,11 @@ use crate::ledger::{
     NetworkEpoch, NetworkKeys, RoomAuditEntry, RoomChangeOutcome, RoomLedger,
 };
 use crate::store::{
-    AdmissionDecision, Claimant, FailedPassClaim, NotedBasket, NumberSet, Place, PresentedPlace,
-    PresentedPlaceStatus, RecordedPassClaim, RoomCounts, RoomStore, SingleUseId, StoreFailure,
-    StoreFreezeOutcome, StoreJoinRefusal, StoreJoinRequest, StoreLeaveRequest, TickEnd,
-    TickFigures, TickFiguresRequest, WaitRequest, WaitReservation, WishChanges, WishCursor,
-    WishList,
+    AdmissionDecision, AwayNumbers, Claimant, FailedPassClaim, NotedBasket, NumberSet, Place,
+    PresentedPlace, PresentedPlaceStatus, RecordedPassClaim, RoomCounts, RoomStore, SingleUseId,
+    StoreFailure, StoreFreezeOutcome, StoreJoinRefusal, StoreJoinRequest, StoreLeaveRequest,
+    TickEnd, TickFigures, TickFiguresRequest, WaitRequest, WaitReservation, WishChanges,
+    WishCursor, WishList,
 };
 
 /// The incarnation of every room in this store. The ledger has every number before its visitor gets
@@ -442,7 +442,13 @@ impl RoomStore for MemoryRoomStore {
         Ok(line.lock().baskets.of_number(number, now))
     }
 
-    async fn away_numbers(&self, room: &str, now_s: i64) -> Result<NumberSet, StoreFailure> {
-        Ok(self.room_line(room)?.lock().away_numbers(now_s))
+    async fn away_numbers(
+        &self,
+        room: &str,
+        now_s: i64,
+        is_ordered: bool,
+    ) -> Result<AwayNumbers, StoreFailure> {
+        let line = self.room_line(room)?;
+        Ok(line.lock().away_numbers(now_s, is_ordered))
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::places::{LineSlot, index};
-use crate::store::{AWAY_AFTER_S, NumberSet};
+use crate::store::{AWAY_AFTER_S, AwayNumbers, NumberSet};
 
 /// When the visitor of each number was last seen.
 #[derive(Default)]
@@ -12,6 +12,8 @@ pub(super) struct LinePresence {
     seen_at_s: Vec<u32>,
     /// When [`Self::away_numbers`] first ran in this process, unix seconds.
     watched_since_s: Option<i64>,
+    /// The numbers whose visitors were away once the line was ordered.
+    ever_away: Arc<Vec<u64>>,
 }
 
 /// Converts unix seconds to 32 bits. These are enough until the year 2106.
@@ -38,9 +40,15 @@ impl LinePresence {
         numbers.iter().filter(is_seen).copied().collect()
     }
 
-    /// Returns the numbers whose visitors are away. A join counts as seeing the visitor. For
-    /// [`AWAY_AFTER_S`] after the first call, every visitor counts as here.
-    pub(super) fn away_numbers(&mut self, slots: &[LineSlot], now_s: i64) -> NumberSet {
+    /// Returns the numbers whose visitors are away, and remembers them if the line is ordered. A
+    /// join counts as seeing the visitor. For [`AWAY_AFTER_S`] after the first call, every visitor
+    /// counts as here.
+    pub(super) fn away_numbers(
+        &mut self,
+        slots: &[LineSlot],
+        now_s: i64,
+        is_ordered: bool,
+    ) -> AwayNumbers {
         let since = *self.watched_since_s.get_or_insert(now_s);
         let (since, away_before_s) = (seconds(since), seconds(now_s - AWAY_AFTER_S));
         let mut bits = vec![0_u64; slots.len().div_ceil(64)];
@@ -50,6 +58,16 @@ impl LinePresence {
             let away = slot.has_visitor && seen.max(joined).max(since) <= away_before_s;
             bits[at / 64] |= u64::from(away) << (at % 64);
         }
-        NumberSet(Arc::new(bits))
+        if is_ordered && bits.iter().any(|word| *word != 0) {
+            let ever = Arc::make_mut(&mut self.ever_away);
+            ever.resize(bits.len().max(ever.len()), 0);
+            for (ever, now) in ever.iter_mut().zip(&bits) {
+                *ever |= now;
+            }
+        }
+        AwayNumbers {
+            now: NumberSet(Arc::new(bits)),
+            ever: NumberSet(Arc::clone(&self.ever_away)),
+        }
     }
 }

@@ -14,6 +14,7 @@
 //! | `calls`, `came` | calls whose window is open; how many visitors of each came or left |
 //! | `called_away`, `answered` | a bit for each called rank: was away; came or left since |
 //! | `seen:S` | a bit for each number that was seen in the five seconds of slot S |
+//! | `ever_away` | a bit for each number whose visitor was away once the line was ordered |
 //! | `here` | all slots of `seen` as one, only while `read_away.lua` runs |
 //! | `vitals` | what each node measured of booking |
 //! | `networks:E`, `network_epochs` | how many places each network has in epoch E; all epochs |

@@ -48,11 +48,11 @@ use crate::ledger::{
     LedgerError, NetworkEpoch, NetworkKeys, RoomAuditEntry, RoomChangeOutcome, RoomLedger,
 };
 use crate::store::{
-    AdmissionDecision, Claimant, FailedPassClaim, NotedBasket, NumberSet, Place, PresentedPlace,
-    PresentedPlaceStatus, RecordedPassClaim, RoomCounts, RoomStore, SingleUseId, StoreFailure,
-    StoreFreezeOutcome, StoreJoinRefusal, StoreJoinRequest, StoreLeaveRequest, TickEnd,
-    TickFigures, TickFiguresRequest, WaitRequest, WaitReservation, WishChanges, WishCursor,
-    WishList,
+    AdmissionDecision, AwayNumbers, Claimant, FailedPassClaim, NotedBasket, NumberSet, Place,
+    PresentedPlace, PresentedPlaceStatus, RecordedPassClaim, RoomCounts, RoomStore, SingleUseId,
+    StoreFailure, StoreFreezeOutcome, StoreJoinRefusal, StoreJoinRequest, StoreLeaveRequest,
+    TickEnd, TickFigures, TickFiguresRequest, WaitRequest, WaitReservation, WishChanges,
+    WishCursor, WishList,
 };
 
 /// Why a store was not opened.
@@ -353,7 +353,13 @@ impl RoomStore for RedisRoomStore {
         self.parts.baskets.baskets_of(room, number).await
     }
 
-    async fn away_numbers(&self, room: &str, now_s: i64) -> Result<NumberSet, StoreFailure> {
-        self.parts.presence.away_numbers(room, now_s).await
+    async fn away_numbers(
+        &self,
+        room: &str,
+        now_s: i64,
+        is_ordered: bool,
+    ) -> Result<AwayNumbers, StoreFailure> {
+        let presence = &self.parts.presence;
+        presence.away_numbers(room, now_s, is_ordered).await
     }
 }

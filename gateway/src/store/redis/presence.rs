@@ -8,7 +8,7 @@ use super::caller::RoomScriptRunner;
 use super::lives::RoomLifeReader;
 use super::read;
 use super::scripts::{FindSeenScript, NoteSeenScript, ReadAbsentScript, ReadAwayScript};
-use crate::store::{AWAY_AFTER_S, NumberSet, SEEN_KNOWN_S, StoreFailure};
+use crate::store::{AWAY_AFTER_S, AwayNumbers, NumberSet, SEEN_KNOWN_S, StoreFailure};
 
 /// The length of a slot, seconds. A slot notes all visitors who were seen in these seconds.
 const SLOT_S: i64 = 5;
@@ -111,8 +111,13 @@ impl RoomPresence {
         Ok(reply.read_list(fairgate_redis::RedisReply::as_count)?)
     }
 
-    /// Reads which visitors have not been seen for [`AWAY_AFTER_S`].
-    pub async fn away_numbers(&self, room: &str, now_s: i64) -> Result<NumberSet, StoreFailure> {
+    /// Reads which visitors have not been seen for [`AWAY_AFTER_S`], now or ever.
+    pub async fn away_numbers(
+        &self,
+        room: &str,
+        now_s: i64,
+        is_ordered: bool,
+    ) -> Result<AwayNumbers, StoreFailure> {
         let absent = self.absent_numbers(room).await?;
         // A slot counts until its last second is old enough. So a visitor may count as here for a
         // few seconds too long.
@@ -120,6 +125,7 @@ impl RoomPresence {
         let away = ReadAwayScript {
             now_s,
             away_after_s: AWAY_AFTER_S,
+            is_ordered,
             slots: slots.collect(),
         };
         let reply = self
@@ -127,10 +133,13 @@ impl RoomPresence {
             .run(room, &self.lives.last_known_life(room)?, away)
             .await?;
         let Some(seen) = reply.present() else {
-            return Ok(NumberSet::default());
+            return Ok(AwayNumbers::default());
         };
         let present = read::numbers_from_bits(seen.field("here")?.as_bytes()?);
-        Ok(neither(seen.field("next")?.as_count()?, &present, &absent))
+        Ok(AwayNumbers {
+            now: neither(seen.field("next")?.as_count()?, &present, &absent),
+            ever: read::numbers_from_bits(seen.field("ever_away")?.as_bytes()?),
+        })
     }
 }
 

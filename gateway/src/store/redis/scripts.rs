@@ -152,6 +152,7 @@ redis_scripts! {
     pub struct ReadAwayScript = read_away [] {
         now_s: i64,
         away_after_s: i64,
+        is_ordered: bool,
         [slots]: i64,
     }
 

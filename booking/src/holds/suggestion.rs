@@ -1,37 +1,22 @@
-//! Suggests other seats to a visitor whose seats were refused. Nobody needs a suggestion, so a call
-//! does without one if many calls wait for one already.
+//! Finds other seats for a visitor whose seats were refused.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
 
+use fairgate_model::choosing::rail::TrainSeatStates;
 use fairgate_model::choosing::{self, SeatChoice};
 use fairgate_model::shows::Show;
 
-use super::choose::train;
 use super::refusal::SeatSuggestion;
-use super::take::HoldDesk;
 use crate::rail::journey::JourneySummary;
 use crate::store::VersionedCells;
 
-impl HoldDesk {
-    /// Returns seats that may be held instead of those that were taken. Returns `None` if there are
-    /// none, or if this process has no time to look for them.
-    pub(super) async fn suggest(
-        &self,
-        show: &Arc<Show>,
-        requested_seats: &[u32],
-        legs: &Range<u16>,
-    ) -> Option<Box<SeatSuggestion>> {
-        if requested_seats.is_empty() {
-            return None;
-        }
-        let turn = self.searches.suggestions.turn().await.ok()?;
-        let view = self.seats.store.view(&show.id).await?;
-        let (show, seats) = (Arc::clone(show), requested_seats.to_vec());
-        let legs = legs.clone();
-        turn.run(move || suggestion(&show, &view, (&seats, &legs), false))
-            .await
+/// Returns the states of the show's seats on each leg.
+pub(super) fn train<'a>(show: &'a Show, view: &'a VersionedCells) -> TrainSeatStates<'a> {
+    TrainSeatStates {
+        map: &show.plan.map,
+        grid: show.grid(),
+        states: &view.states,
     }
 }
 

@@ -17,6 +17,7 @@ use booking::stopped_passes::StoppedPasses;
 use booking::store::InventoryStore;
 use booking::store::redis::{RedisStore, RedisStoreOptions};
 use fairgate_base::clock::Clock;
+use fairgate_base::http::{Problem, ProblemCode};
 use fairgate_databases::{Installation, SqliteDatabase};
 use fairgate_model::grid::CellState;
 use fairgate_model::ids::{HoldId, HoldIdDeriver, ShowId, VenueId};
@@ -49,6 +50,8 @@ pub const RUSH: Rush = Rush {
 
 /// The share of holds that are given back, in per cent.
 const GIVEN_BACK_PCT: u32 = 20;
+/// A buyer who is told that too many others ask comes again after this time.
+const COMES_AGAIN_AFTER: Duration = Duration::from_millis(20);
 /// How soon a node's view must show the holds of all nodes.
 const SEEN_WITHIN: Duration = Duration::from_secs(10);
 
@@ -210,11 +213,20 @@ async fn buy(
             id: desk.ids.hold_of_key(&show.id, pass.sub, &n.to_string()),
             before: None,
         };
-        let hold = match desk.take(show, pass, &ask, name, clock.now_ms()).await {
+        let taken = loop {
+            let taken = desk.take(show, pass, &ask, name.clone(), clock.now_ms());
+            match taken.await.map_err(Problem::from) {
+                // So many others ask for seats that the buyer has to come again.
+                Err(problem) if problem.code == ProblemCode::Busy => {
+                    tokio::time::sleep(COMES_AGAIN_AFTER).await;
+                }
+                taken => break taken,
+            }
+        };
+        let hold = match taken {
             Ok(hold) => hold,
             Err(problem) => {
                 let known = ["best_available_not_found", "journey_held", "seats_taken"];
-                let problem = fairgate_base::http::Problem::from(problem);
                 assert!(known.contains(&problem.code.as_str()), "{}", problem.detail);
                 refused += 1;
                 continue;

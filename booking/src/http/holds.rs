@@ -133,7 +133,7 @@ impl HoldView {
 
 /// Holds seats.
 #[utoipa::path(post, path = "/v1/shows/{show}/holds", tag = "booking", params(("show" = String, Path)),
-    request_body = HoldRequest, responses((status = 201, body = HoldView), (status = 409), (status = 422), (status = 429)))]
+    request_body = HoldRequest, responses((status = 201, body = HoldView, description = "The gateway adds away_s: after how many seconds the basket lapses if its visitor is known to be gone, and has not begun to fill in the checkout"), (status = 409), (status = 422), (status = 429)))]
 pub async fn take(
     State(routes): State<HoldRoutes>,
     PathParams(show): PathParams<String>,

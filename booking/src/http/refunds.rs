@@ -13,7 +13,7 @@ use serde::Deserialize;
 use crate::http::answers::{JsonAnswer, key_of};
 use crate::http::order_routes::OrderRoutes;
 use crate::http::order_views::OrderView;
-use crate::http::refusals::orders::{disputed_payment, exchange_open};
+use crate::http::refusals::orders::{disputed_payment, exchange_open, exchange_unfinished};
 use crate::ledger::RefundRefused;
 
 /// The most tickets that one call may name.
@@ -126,6 +126,7 @@ fn refund_problem(why: RefundRefused) -> Problem {
         }
         RefundRefused::Disputed => disputed_payment(),
         RefundRefused::Exchanging(successor) => exchange_open(&successor),
+        RefundRefused::ExchangeUnfinished => exchange_unfinished(),
         RefundRefused::Unknown(ticket) => Problem::invalid_field(
             "tickets",
             format!("tickets: {ticket} is not a ticket of this order. Nothing was changed."),

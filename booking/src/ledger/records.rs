@@ -142,6 +142,9 @@ pub enum RefundRefused {
     /// An exchange of the order is being paid. This is the successor.
     #[error("{0} is being paid")]
     Exchanging(OrderId),
+    /// The order comes from an exchange whose money is there, and which is not done yet.
+    #[error("the exchange that made the order is not done yet")]
+    ExchangeUnfinished,
     /// The payment of the order is disputed.
     #[error("the payment is disputed")]
     Disputed,

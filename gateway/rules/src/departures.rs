@@ -7,6 +7,9 @@ use std::collections::VecDeque;
 /// A closed socket is judged after this long, in milliseconds. By then the other sockets that close
 /// for the same reason have closed, too.
 pub const JUDGED_AFTER_MS: i64 = 3_000;
+/// Every node tells the store within this time which visitors it sees, in milliseconds. So this
+/// much later it is known whether a visitor came back to another node in time.
+pub const TOLD_WITHIN_MS: i64 = 8_000;
 /// Sockets that close within this time before or after another one close near it, in milliseconds.
 const NEAR_MS: i64 = 2_000;
 /// Of the sockets of one peer, at most one and one in this many may close near each other if their

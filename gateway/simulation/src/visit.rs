@@ -1,6 +1,7 @@
 //! Simulates one visitor from the pass to the tickets, step by step.
 
 use fairgate_rules::choosing_time::ChoosingTime;
+use fairgate_rules::departures::TOLD_WITHIN_MS;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{Rng, RngExt};
 
@@ -18,8 +19,8 @@ use crate::wishes::{WishedSeats, by_weight};
 const BASKETS_MAX: u32 = 4;
 /// How long a visitor takes to change its mind about a basket or an order, in seconds.
 const MIND_S: f64 = 0.3;
-/// After a declined payment, the order waits for another payment for this long, in milliseconds.
-const PAY_AGAIN_MS: i64 = 60_000;
+/// After a declined payment, booking waits this long for the next try, in milliseconds.
+const NEXT_TRY_WITHIN_MS: i64 = 60_000;
 
 /// How a visit ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -356,7 +357,8 @@ impl SimulatedVisit {
     fn leave_basket(&mut self, world: &mut VisitWorld, now_ms: i64) {
         let away_ms = i64::from(world.sale.room.away_s) * 1_000;
         if self.socket {
-            self.schedule_step(world, now_ms + away_ms, VisitStep::Lapse(self.lock));
+            let lapses_ms = now_ms + away_ms + TOLD_WITHIN_MS;
+            self.schedule_step(world, lapses_ms, VisitStep::Lapse(self.lock));
         }
     }
 
@@ -393,8 +395,10 @@ impl SimulatedVisit {
             self.end = Some(VisitEnd::TooLate);
         } else if declined {
             self.end = Some(VisitEnd::Declined);
-            let again_ms = now_ms + PAY_AGAIN_MS;
-            self.schedule_step(world, again_ms, VisitStep::Lapse(self.lock));
+            let show = self.wish.as_ref().map_or(0, |wish| wish.show);
+            let grace_ms = i64::from(world.sale.shows[show].claim_grace_s) * 1_000;
+            let over_ms = now_ms + NEXT_TRY_WITHIN_MS + grace_ms;
+            self.schedule_step(world, over_ms, VisitStep::Lapse(self.lock));
         } else {
             self.schedule_step(world, answered_ms, VisitStep::Paid);
         }

@@ -6,16 +6,13 @@
 use std::collections::BTreeMap;
 
 use fairgate_base::log_failed_try;
-use fairgate_rules::departures::JUDGED_AFTER_MS;
+use fairgate_rules::departures::{JUDGED_AFTER_MS, TOLD_WITHIN_MS};
 
 use crate::room::presence::ClosedVisitor;
 use crate::room::{Room, RoomRegistry};
 use crate::store::{NotedBasket, SEEN_EARLY_S, SEEN_KNOWN_S, StoreFailure};
 use crate::upstream::LeftBasket;
 
-/// Every node tells the store within this time which visitors it sees, in milliseconds. So this
-/// much later it is known whether a visitor came back to another node in time.
-const TOLD_WITHIN_MS: i64 = 8_000;
 /// This node tells the store once more that it saw a visitor whose socket closed, within this many
 /// seconds.
 const LAST_TOLD_WITHIN_S: i64 = 6;

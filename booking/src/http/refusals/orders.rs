@@ -189,6 +189,16 @@ pub fn exchange_open(successor: &OrderId) -> Problem {
     Problem::new(ProblemCode::ExchangeOpen, detail).with_member("order", successor)
 }
 
+/// Builds 409 `exchange_open` for a new order whose exchange is not done yet.
+#[must_use]
+pub fn exchange_unfinished() -> Problem {
+    Problem::new(
+        ProblemCode::ExchangeOpen,
+        "The exchange that made this order is paid and about to be done. Nothing was changed: send the same call again in a few seconds.",
+    )
+    .retry_after(2)
+}
+
 /// Builds 409 `payment_disputed`: until a dispute about the payment is settled, the order can
 /// neither be refunded nor exchanged.
 #[must_use]

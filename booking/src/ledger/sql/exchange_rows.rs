@@ -49,6 +49,13 @@ pub(super) async fn successor_being_paid(
     row.map(|row| parsed(text(&row, 0)?)).transpose()
 }
 
+/// Returns whether an exchange made the order, its money is there, and the exchange is not done.
+pub(super) async fn is_unfinished_successor(tx: &SqlTransaction, order: &OrderId) -> Result<bool> {
+    let sql = "SELECT 1 FROM exchanges e JOIN orders s ON s.order_id = e.successor \
+         WHERE e.successor = $1 AND e.done_at IS NULL AND s.state = 'confirmed'";
+    Ok(tx.first(sql, &[&order.as_str()]).await?.is_some())
+}
+
 /// Returns the order that an order's seats were exchanged for, if an exchange of them is done.
 pub(super) async fn done_successor(
     tx: &SqlTransaction,

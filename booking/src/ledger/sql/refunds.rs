@@ -13,7 +13,9 @@ use fairgate_model::orders::transition::{OrderClaimChange, OwedProviderCall};
 use fairgate_model::payments::PaymentState;
 use fairgate_model::payments::refund_copy::RefundCopy;
 
-use super::exchange_rows::{exchanged_order_if_done, successor_being_paid};
+use super::exchange_rows::{
+    exchanged_order_if_done, is_unfinished_successor, successor_being_paid,
+};
 use super::lent_work::LentWork;
 use super::order_changes::{self, record_owed_effect};
 use super::order_step::{FreedClaims, OrderStep, VoidedTickets};
@@ -193,6 +195,11 @@ async fn take_back(
     set_backs::refuse_unasked(tx, id).await?;
     if let Some(successor) = successor_being_paid(tx, id).await? {
         return Err(RefundRefused::Exchanging(successor));
+    }
+    // What was paid of an order before its exchange is done is only the difference. The seats
+    // belong to it afterwards.
+    if is_unfinished_successor(tx, id).await? {
+        return Err(RefundRefused::ExchangeUnfinished);
     }
     // A cancelled show takes its tickets back all the same. Their refunds wait until the dispute
     // ends.

@@ -28,6 +28,12 @@ async fn while_an_exchange_is_being_paid_other_exchanges_and_refunds_are_refused
     nothing_else().await;
     authorised(&ledger, &new).await;
     nothing_else().await;
+    // The new order has only the money of the difference until the exchange is done.
+    let refund = ledger
+        .refund(&new.id, TicketSelection::All, NOW_MS + 4)
+        .await;
+    assert!(matches!(refund, Err(RefundRefused::ExchangeUnfinished)));
+    assert_eq!(record(&ledger, &new).await.order.state, Confirmed);
     assert_unchanged(&ledger, &old).await;
 }
 

@@ -30,7 +30,7 @@ export function oddsWords(odds) {
  * Before the first frame it is the wait that came with the place.
  */
 export function waitLeft(waits, { ahead, wait }) {
-  if (!waits || ahead == null) return wait?.known ? { p50: wait.p50_s, p90: wait.p90_s } : null;
+  if (!waits || typeof ahead !== "number") return wait?.known ? { p50: wait.p50_s, p90: wait.p90_s } : null;
   const { points, few_seats_from, unknown } = waits;
   if (unknown || ahead >= few_seats_from) return null;
   // The first point has nobody ahead. After the last one the wait goes on as before it.

@@ -233,6 +233,7 @@ fn for_gateways(routes: InternalRoutes) -> Router {
         .route("/signals", get(internal::signals))
         .route("/waiting", post(internal::waiting))
         .route("/left-baskets", post(internal::left_baskets))
+        .route("/living-holds", post(internal::living_holds))
         .layer(Extension(BodyBytesMax(INTERNAL_BODY_MAX)))
         .layer(guard)
         .with_state(routes);

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use fairgate_base::clock::Clock;
 use fairgate_base::log_failed_try;
-use fairgate_pass::{LEEWAY_S, LivePass};
+use fairgate_pass::{LEEWAY_S, LivePass, VisitEndCause};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, MissedTickBehavior, timeout};
 
-use crate::ledger::{Ledger, LedgerError, RoomEnd};
+use crate::ledger::{Ledger, LedgerError, PassStop, RoomEnd};
 
 /// How often this process reads the passes that were reported to other processes.
 const FOLLOW_EVERY: Duration = Duration::from_millis(300);
@@ -40,8 +40,8 @@ struct KnownStops {
     read_at: Option<Instant>,
     /// The cursor up to which the stopped passes were read.
     cursor: u64,
-    /// The expiry (unix seconds) of each stopped pass, by room and join number.
-    rooms: HashMap<String, HashMap<u64, i64>>,
+    /// The stopped passes, by room and join number.
+    rooms: HashMap<String, HashMap<u64, PassStop>>,
     /// The cursor up to which the ends of rooms were read.
     ends_cursor: u64,
     /// The newest end of each room, by the room's slug.
@@ -82,13 +82,12 @@ impl StoppedPasses {
         Ok(stopped)
     }
 
-    /// Stops passes of a room. Each pass is given as its join number and its expiry (unix seconds).
-    /// The passes are in the ledger when this returns, and in the memory of every process soon
-    /// after.
+    /// Stops passes of a room. The passes are in the ledger when this returns, and in the memory of
+    /// every process soon after.
     ///
     /// # Errors
     /// Returns an error if the ledger did not accept them, or cannot be read.
-    pub async fn stop(&self, room: &str, passes: Vec<(u64, i64)>) -> Result<(), LedgerError> {
+    pub async fn stop(&self, room: &str, passes: Vec<PassStop>) -> Result<(), LedgerError> {
         self.ledger
             .stop_passes(room, passes, self.accepted_after_s())
             .await?;
@@ -113,14 +112,23 @@ impl StoppedPasses {
         self.refresh().await
     }
 
-    /// Returns whether this pass was stopped, or its room is over.
+    /// Returns whether this pass was stopped for good, or its room is over.
     #[must_use]
     pub fn contains(&self, pass: &LivePass) -> bool {
-        let known = self.known.read();
-        let of_room = known.rooms.get(&pass.room);
-        let is_stopped = of_room.is_some_and(|numbers| numbers.contains_key(&pass.number));
-        drop(known);
+        let is_stopped = self.stop_of(pass).is_some_and(|stop| stop.visit.is_none());
         is_stopped || self.is_over(&pass.room)
+    }
+
+    /// Returns why the visit with this pass ended before the pass ran out, if it did.
+    #[must_use]
+    pub fn visit_end(&self, pass: &LivePass) -> Option<VisitEndCause> {
+        let visit = self.stop_of(pass)?.visit?;
+        (pass.iat <= visit.issued_s).then_some(visit.cause)
+    }
+
+    fn stop_of(&self, pass: &LivePass) -> Option<PassStop> {
+        let known = self.known.read();
+        known.rooms.get(&pass.room)?.get(&pass.number).copied()
     }
 
     /// Returns whether a room is over, so that its passes open nothing new. The tolerance for the
@@ -175,12 +183,12 @@ impl StoppedPasses {
         }
         for row in read.passes {
             let numbers = known.rooms.entry(row.room).or_default();
-            numbers.insert(row.number, row.expires_s);
+            numbers.insert(row.pass.number, row.pass);
         }
         known.cursor = known.cursor.max(read.cursor);
         // Expired passes are refused anyway.
         for numbers in known.rooms.values_mut() {
-            numbers.retain(|_, expires_s| *expires_s > accepted_after_s);
+            numbers.retain(|_, stop| stop.expires_s > accepted_after_s);
         }
         known.rooms.retain(|_, numbers| !numbers.is_empty());
         Ok(())

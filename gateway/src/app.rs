@@ -357,6 +357,7 @@ impl RoomParts<'_> {
             clock,
             health: BookingHealth::new(load),
             stopping,
+            shop_room: config.guard.as_ref().map(|guard| guard.room.clone()),
         })
     }
 }
@@ -375,7 +376,12 @@ async fn take_up_rooms(
         .take_up_all()
         .await
         .context("the rooms cannot be taken up")?;
-    tokio::spawn(clockwork::run_opened(rooms.clone(), hubs.clone(), opened));
+    tokio::spawn(clockwork::run_opened(
+        rooms.clone(),
+        hubs.clone(),
+        personal.clone(),
+        opened,
+    ));
     tokio::spawn(follower.clone().run(rooms.stopping()));
     let changing = follower.lease_changes().await?;
     let published = follower.publish_coverage().await;

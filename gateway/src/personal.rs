@@ -7,7 +7,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-use fairgate_pass::Holder;
+use fairgate_pass::{Holder, VisitEndCause};
 use futures_util::task::AtomicWaker;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
@@ -42,6 +42,24 @@ pub enum PersonalEvent {
         number: u64,
         /// What the promoter tells the visitor.
         note: Arc<str>,
+    },
+    /// Nobody does anything with the pass of this number, so it ends soon.
+    Idle {
+        /// The slug of the room.
+        room: Arc<str>,
+        /// The join number.
+        number: u64,
+        /// When the pass ends, in milliseconds since the epoch. `None` if somebody did something.
+        ends_at: Option<i64>,
+    },
+    /// The visit of this number ended before its pass ran out. The place is in the line again.
+    VisitEnded {
+        /// The slug of the room.
+        room: Arc<str>,
+        /// The join number.
+        number: u64,
+        /// Why the visit ended.
+        cause: VisitEndCause,
     },
     /// The promoter ended all places of a room with numbers below a limit.
     Cleared {

@@ -187,6 +187,7 @@ fn line_routes(waiting_line: WaitingLine) -> OpenApiRouter {
         .routes(routes!(places::place, places::leave))
         .routes(routes!(places::move_place, places::last_move))
         .routes(routes!(places::begin_checkout))
+        .routes(routes!(places::say_here))
         .routes(routes!(places::put_wishes))
         .routes(routes!(passes::pass))
         .routes(routes!(passes::verify))

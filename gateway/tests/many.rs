@@ -215,6 +215,16 @@ async fn refused_everywhere(gateways: [&Gateway; 2], passes: &[&str]) {
 /// Opens the room `demo` with a show, and admits this many visitors. They come from the addresses
 /// 192.0.2.1, 192.0.2.2 and so on. Returns their places and passes.
 async fn selling_to(one: &Gateway, other: &Gateway, visitors: u8) -> Vec<(String, String)> {
+    selling_in(one, other, visitors, 120).await
+}
+
+/// Does what [`selling_to`] does, in a room with this `pass_idle_s`.
+async fn selling_in(
+    one: &Gateway,
+    other: &Gateway,
+    visitors: u8,
+    pass_idle_s: u64,
+) -> Vec<(String, String)> {
     let put = async |what: &str, document| {
         let path = format!("/v1/promoter/{what}");
         let answer = one
@@ -229,7 +239,7 @@ async fn selling_to(one: &Gateway, other: &Gateway, visitors: u8) -> Vec<(String
     });
     put("shows/night-1", show).await;
     let sale = json!({"shows": ["night-1"], "method": "fifo", "draw_at": "2020-01-02T00:00:00Z",
-        "away_s": 10});
+        "away_s": 10, "pass_idle_s": pass_idle_s});
     one.open_room("demo", sale).await;
     other
         .until("/v1/rooms/demo", None, |room| room["phase"] == "selling")
@@ -500,5 +510,46 @@ async fn while_a_file_is_applied_at_one_gateway_nobody_gets_its_seats_at_the_oth
     for n in 0..NIGHTS {
         let held = other.try_hold(&pass, &format!("night-{n}"), &wish).await;
         assert!(held.status >= 400, "night-{n} was held: {}", held.text());
+    }
+}
+
+/// The call that checks a pass of the room `demo`.
+const VERIFY: &str = "/v1/verify?room=demo";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_visitor_does_at_one_gateway_counts_at_all_and_an_ended_visit_ends_at_all() {
+    if must_skip("idle visitors at two gateways") {
+        return;
+    }
+    let (house, data) = (House::start().await, tempfile::tempdir().expect("a folder"));
+    let (one, other) = (
+        house.whole_gateway(&data).await,
+        house.whole_gateway(&data).await,
+    );
+    let visitors = selling_in(&one, &other, 2, 10).await;
+    let [silent, reader] = &visitors[..] else {
+        panic!("two visitors");
+    };
+    let since = std::time::Instant::now();
+    loop {
+        // The other gateway only sees this through the store.
+        let read = one.call("GET", VERIFY, Some(&reader.1), None).await;
+        assert_eq!(read.status, 204);
+        let place = other
+            .call("GET", "/v1/rooms/demo/place", Some(&silent.0), None)
+            .await;
+        if place.json()["pass_ended"] == "idle" {
+            break;
+        }
+        assert!(since.elapsed() < std::time::Duration::from_secs(60));
+        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    }
+    assert!(since.elapsed() >= std::time::Duration::from_secs(8));
+    refused_everywhere([&one, &other], &[&silent.1]).await;
+    for gateway in [&one, &other] {
+        let answer = gateway.call("GET", VERIFY, Some(&silent.1), None).await;
+        let refused = (answer.status, answer.json()["code"].clone());
+        assert_eq!(refused, (401, json!("pass_ended")));
+        assert_eq!(accepted(gateway, &reader.1).await, (204, 201));
     }
 }

@@ -64,12 +64,18 @@ impl Node {
             clock,
             health: BookingHealth::new(ProcessLoad::default()),
             stopping,
+            shop_room: None,
         };
         let (rooms, opened) = RoomRegistry::new(parts);
         let hubs = RoomSocketHubs::default();
         let follower = RoomFollower::new(rooms.clone(), hubs.clone(), PersonalEventHub::default());
         follower.take_up_all().await.expect("it starts");
-        tokio::spawn(clockwork::run_opened(rooms.clone(), hubs.clone(), opened));
+        tokio::spawn(clockwork::run_opened(
+            rooms.clone(),
+            hubs.clone(),
+            PersonalEventHub::default(),
+            opened,
+        ));
         tokio::spawn(follower.clone().run(rooms.stopping()));
         let promoter = PromoterControls {
             rooms: rooms.clone(),

@@ -11,6 +11,7 @@ import { Live } from "./live.js";
 import { money } from "./money.js";
 import { MoreTime } from "./more-time.js";
 import { skewOf } from "./skew.js";
+import { StillHere, tellPassEnded } from "./still-here.js";
 import { askForTravellers, travellersNamed } from "./travellers.js";
 
 const id = data.hold;
@@ -26,7 +27,9 @@ let hold = null;
 let timer = 0;
 let sending = false; // True while the order is sent, and after it was placed.
 // While this page has a socket, the server knows that its visitor is here and keeps the basket.
-const live = data.room ? new Live(data.room, {}) : null;
+const live = data.room ? new Live(data.room, { frame: (frame) => still.heard(frame) }) : null;
+// What is in the basket can be paid for without a pass, so nobody who types is told of its end.
+const still = data.room ? new StillHere(data.room, (cause, isActing) => isActing || tellPassEnded(data.room, cause)) : null;
 let isFillingIn = false; // True once the server knows that the visitor fills in the form.
 
 async function start() {

@@ -66,12 +66,6 @@ export function span(seconds) {
   return h ? (m ? `${h} h ${m} min` : `${h} h`) : `${m} min`;
 }
 
-/** Formats seconds as minutes and seconds: `4:07`. */
-export function clock(seconds) {
-  const whole = Math.max(0, Math.floor(seconds));
-  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
-}
-
 /** The IANA name of the venue's time zone, if it is known. The page shows times in this zone. */
 let venueZone = data.zone;
 /** Makes the page show times in a venue's time zone. Without a zone, nothing changes. */
@@ -113,10 +107,6 @@ export function when(text, zone) {
 
 /** Writes where a venue is: its name, its address and its city, as far as they are known. */
 export const whereLine = (name, { address, city }) => [name, address, city].filter(Boolean).join(", ");
-
-export function localiseTimes() {
-  for (const at of document.querySelectorAll("time[datetime]")) if (at.dateTime) at.textContent = when(at.dateTime, at.dataset.zone);
-}
 
 export function show(element, visible = true) {
   if (element) element.hidden = !visible;
@@ -191,7 +181,7 @@ export function showProblem(problem, values = {}, actions = []) {
     return at.replaceChildren();
   }
   at.dataset.code = problem.code;
-  const kinds = [problem.seats_in_baskets === 0 ? "capacity_sold" : null, problem.reason, problem.code].filter(Boolean);
+  const kinds = [problem.seats_in_baskets === 0 ? "capacity_sold" : null, problem.reason, problem.cause, problem.code].filter(Boolean);
   if (!later || kinds.every((one) => raw(`problems.${one}`))) return writeProblem(kinds, problem, values, actions);
   // If the words cannot be fetched, the problem is shown in the server's words.
   loadLaterTexts().then(() => newest === problem && writeProblem(kinds, problem, values, actions));
@@ -284,14 +274,6 @@ export const kept = {
   },
 };
 
-/**
- * Removes the stored entries under a prefix for which `stale` returns true, so that old entries do
- * not fill the storage.
- */
-export function sweepKept(prefix, stale) {
-  for (const name of keptNames(prefix)) if (stale(kept.get(name))) kept.remove(name);
-}
-
 /** Returns the names of the stored entries under a prefix. */
 export function keptNames(prefix) {
   try {
@@ -308,5 +290,5 @@ export function randomHex(bytes) {
 
 /** Shows the page's times in the reader's format. */
 export function ready() {
-  localiseTimes();
+  for (const at of document.querySelectorAll("time[datetime]")) if (at.dateTime) at.textContent = when(at.dateTime, at.dataset.zone);
 }

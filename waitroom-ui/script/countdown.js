@@ -1,10 +1,16 @@
 // A clock that runs down to a deadline set by the server. It uses the server's time, because this
 // device's clock may be wrong.
 
-import { announce, clock, t } from "./core.js";
+import { announce, t } from "./core.js";
 
 /** From how many minutes on screen readers announce each minute. */
 const SAID_MINUTES_MAX = 10;
+
+/** Formats seconds as minutes and seconds: `4:07`. */
+function clock(seconds) {
+  const whole = Math.max(0, Math.floor(seconds));
+  return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
+}
 
 export class Countdown {
   /**

@@ -9,7 +9,7 @@ import { call, kept, randomHex, showProblem, span } from "./core.js";
 import { patiently } from "./patience.js";
 
 /** The problem codes with which the server refuses a call for seats that has no valid pass. */
-export const AT_THE_DOOR = ["waiting_room", "pass_expired", "pass_stopped", "pass_invalid"];
+export const AT_THE_DOOR = ["waiting_room", "pass_ended", "pass_expired", "pass_stopped", "pass_invalid"];
 
 const clock = { now: () => Date.now(), pause: (ms) => new Promise((over) => setTimeout(over, ms)) };
 
@@ -45,7 +45,16 @@ async function enter(room) {
   const join = (challenge) => sendPatiently(() => call("POST", `${base}/places`, { body: { secret, ...(challenge ? { challenge } : {}) } }));
   const claim = (challenge) => sendPatiently(() => call("POST", `${base}/pass`, challenge ? { body: { challenge } } : {}));
   const joined = await withChallenge(base, secret, join, begin);
-  return joined.ok && (await withChallenge(base, undefined, claim, begin)).ok;
+  if (!joined.ok) return false;
+  const claimed = await withChallenge(base, undefined, claim, begin);
+  // The page keeps a pass that it knows of while somebody does something.
+  if (claimed.ok) kept.set(`room.${room.room}`, { ...kept.get(`room.${room.room}`), pass_until: claimed.body.expires_at });
+  return claimed.ok;
+}
+
+/** Stores the address of this page, to which the room's lobby then links back. */
+export function rememberPage(room, title) {
+  kept.set(`wanted.${room}`, { href: location.pathname + location.search, title });
 }
 
 /**
@@ -63,6 +72,6 @@ export async function atTheDoor(room, title, send, isHeld = async () => false) {
   if (!navigator.cookieEnabled) return { ok: false, status: 403, problem: { code: "cookies_blocked", status: 403 } };
   if (await enter(room)) return sendPatiently(send);
   if (room?.room && (await fetchClaimedPass(room.room))) return (await isHeld()) ? null : sendPatiently(send);
-  if (room?.room) kept.set(`wanted.${room.room}`, { href: location.pathname + location.search, title });
+  if (room?.room) rememberPage(room.room, title);
   return answer;
 }

@@ -3,7 +3,7 @@
 // that a refusal names.
 
 import { fetchClaimedPass } from "./claimed-pass.js";
-import { call, kept, mayPass, randomHex, sweepKept } from "./core.js";
+import { call, kept, keptNames, mayPass, randomHex } from "./core.js";
 import { keepOrder } from "./keys.js";
 import { skewOf } from "./skew.js";
 
@@ -15,7 +15,8 @@ export function rememberHold(show, room, answer) {
   const hold = { ...answer, show, room, skew_ms: skewOf(answer.server_time) };
   kept.set(`hold.${answer.hold}`, hold);
   kept.set(`held.${show}`, answer.hold);
-  sweepKept("hold.", (one) => !one || Date.parse(one.expires_at) + 86_400_000 < Date.now());
+  const isOld = (one) => !one || Date.parse(one.expires_at) + 86_400_000 < Date.now();
+  for (const name of keptNames("hold.")) if (isOld(kept.get(name))) kept.remove(name);
   return hold;
 }
 

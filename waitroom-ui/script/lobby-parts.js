@@ -1,6 +1,6 @@
 // Loads the parts of the lobby that not every visitor needs, when they are needed. These are the
 // links to own baskets and orders, the move of a place to another device and what follows from it,
-// and the wishes for seats.
+// the wishes for seats, and what is said to a visitor whose pass ends because nobody does anything.
 
 import { $, data, kept, keptNames, loadLaterTexts } from "./core.js";
 
@@ -8,9 +8,10 @@ import { $, data, kept, keptNames, loadLaterTexts } from "./core.js";
 const SOON_MS = 3_600_000;
 
 /**
- * `lobby` has `base` (the path of the room's calls), `slug`, `now` (what the page shows),
- * `update(change)` (shows a change of `now`), `refresh()` (fetches the place), `claim(button,
- * again)` (claims the pass), and `arrived(answer)`, which is called when a place was brought here.
+ * `lobby` has `base` (the path of the room's calls), `slug`, `now` (what the page shows, and as
+ * `idle` a new frame), `update(change)` (shows a change of `now`), `refresh()` (fetches the place),
+ * `claim(button, again)` (claims the pass), `chime()` (plays the sound of a turn, if it is on), and
+ * `arrived(answer)`, which is called when a place was brought here.
  *
  * A part that cannot be loaded is left out. The page works without it, and tries to load it again
  * the next time.
@@ -18,45 +19,28 @@ const SOON_MS = 3_600_000;
  * Returns a function that the page calls after each change.
  */
 export function wireParts(lobby) {
-  const own = async () => {
-    if (!["hold.", "order."].some((prefix) => keptNames(prefix).length)) return;
-    const { renderOwn } = await import("./lobby-own.js");
-    if (await loadLaterTexts()) renderOwn(data.shows, lobby.slug);
-  };
-  const move = async () => {
-    const { wireMove } = await import("./lobby-move.js");
-    if (await loadLaterTexts()) wireMove(lobby);
-  };
-  const wish = async () => {
-    const { renderWish } = await import("./lobby-wish.js");
-    if (await loadLaterTexts()) renderWish(lobby);
-  };
-  const shared = async () => {
-    const { keepWhole } = await import("./lobby-shared.js");
-    if (await loadLaterTexts()) await keepWhole(lobby);
-  };
-  const deadlines = async () => {
-    const { renderDeadlines } = await import("./lobby-deadlines.js");
-    if (await loadLaterTexts()) renderDeadlines(lobby);
-  };
-  const back = async () => {
-    const { wayBack } = await import("./lobby-way-back.js");
-    if (await loadLaterTexts()) wayBack($("go-seats"), lobby.slug);
-  };
-  const quietly = (part) => part().catch(() => {});
-  const arrive = () => location.hash.startsWith("#move=") && quietly(move);
-  addEventListener("pageshow", () => quietly(own));
+  const part = (load, run) => () => load().then(async (module) => (await loadLaterTexts()) && run(module)).catch(() => {});
+  const own = part(() => import("./lobby-own.js"), ({ renderOwn }) => renderOwn(data.shows, lobby.slug));
+  const move = part(() => import("./lobby-move.js"), ({ wireMove }) => wireMove(lobby));
+  const wish = part(() => import("./lobby-wish.js"), ({ renderWish }) => renderWish(lobby));
+  const shared = part(() => import("./lobby-shared.js"), ({ keepWhole }) => keepWhole(lobby));
+  const deadlines = part(() => import("./lobby-deadlines.js"), ({ renderDeadlines }) => renderDeadlines(lobby));
+  const still = part(() => import("./lobby-still.js"), ({ renderStill }) => renderStill(lobby));
+  const back = part(() => import("./lobby-way-back.js"), ({ wayBack }) => wayBack($("go-seats"), lobby.slug));
+  const arrive = () => location.hash.startsWith("#move=") && move();
+  addEventListener("pageshow", () => ["hold.", "order."].some((prefix) => keptNames(prefix).length) && own());
   addEventListener("hashchange", arrive);
-  $("move-box").addEventListener("toggle", () => $("move-box").open && quietly(move));
+  $("move-box").addEventListener("toggle", () => $("move-box").open && move());
   arrive();
-  if (kept.get(`wanted.${lobby.slug}`)) quietly(back);
+  if (kept.get(`wanted.${lobby.slug}`)) back();
   // Only the server's answer about the place contains its wishes. This answer also sets
   // `wait_ahead`.
   return () => {
-    const { place, room } = lobby.now;
-    if (place?.state === "called" || Date.parse(room.closes_at) - Date.now() < SOON_MS) quietly(deadlines);
-    if ($("wish") || place?.wait_ahead !== undefined) quietly(wish);
+    const { idle, place, room } = lobby.now;
+    if (idle || place?.pass_ended || $("pass-ended")) still();
+    if (place?.state === "called" || Date.parse(room.closes_at) - Date.now() < SOON_MS) deadlines();
+    if ($("wish") || place?.wait_ahead !== undefined) wish();
     const { link, arrived } = kept.get(`room.${lobby.slug}`) ?? {};
-    if (place?.state === "admitted" || link || arrived) quietly(shared);
+    if (place?.state === "admitted" || link || arrived) shared();
   };
 }

@@ -34,15 +34,15 @@ export function lobbyState(room, place, nowMs) {
 export const isNoneLeft = (room, state) => room.phase === "sold_out" && ["called", "called_late", "admitted"].includes(state);
 
 /**
- * Estimates how many people are waiting between the release counter and a rank. Returns null
- * without a rank or a counter. `told` is the server's last count, `{ ahead, gap }`: `ahead` people
- * were waiting in the `gap` ranks in between. The estimate assumes the same share for the ranks
- * that are in between now.
+ * Estimates how many people are waiting between the release counter and a turn, the rank whose
+ * release calls the visitor. Returns null without a turn or a counter. `told` is the server's last
+ * count, `{ ahead, gap }`: `ahead` people were waiting in the `gap` ranks in between. The estimate
+ * assumes the same share for the ranks that are in between now.
  */
-export function aheadOf(rank, released, told) {
-  if (typeof rank !== "number" || typeof released !== "number") return null;
-  const gap = Math.max(0, rank - released);
-  if (!told || !(told.gap > 0) || typeof told.ahead !== "number") return gap;
+export function aheadOf(turn, released, told) {
+  if (typeof turn !== "number" || typeof released !== "number") return null;
+  const gap = Math.max(0, turn - released);
+  if (!(told?.gap > 0) || typeof told.ahead !== "number") return gap;
   return Math.min(gap, Math.round(told.ahead * Math.min(1, gap / told.gap)));
 }
 

@@ -87,7 +87,7 @@ function positionWords(place, seats) {
 }
 
 /** Returns how many people the server counted ahead, and among how many ranks, for `aheadOf`. */
-const countAhead = ({ rank, ahead }) => ({ ahead, gap: typeof rank === "number" ? rank - (now.room.released ?? 0) : null });
+const countAhead = ({ turn, ahead }) => ({ ahead, gap: typeof turn === "number" ? turn - (now.room.released ?? 0) : null });
 
 const frames = {
   /** The frame has the whole room, as the page's data and the answer about the room have it. */
@@ -97,34 +97,36 @@ const frames = {
   },
   line({ joined, released, per_s, waiting, seats, left, waits, at }) {
     const place = now.place && { ...now.place };
-    if (place && place.state === "waiting") place.ahead = aheadOf(place.rank, released, place.told) ?? place.ahead;
+    if (place?.state === "waiting") place.ahead = aheadOf(place.turn, released, place.told) ?? place.ahead;
     const placeAt = now.placeAt;
     const given = placesGiven(now.room, { joined, released, waiting });
     update({ room: { ...now.room, joined: given, released, per_s, waiting, seats: seats ?? now.room.seats, prices: withSeatsLeft(now.room.prices, left) }, line: { seats, waits, at }, place });
     now.placeAt = placeAt; // The odds came with the place, not with this frame.
     if (place?.state === "waiting") {
-      // If the counter has passed this rank, the `turn` frame was missed, so the place is fetched
+      // If the counter has passed this turn, the `turn` frame was missed, so the place is fetched
       // soon. Otherwise it is fetched when the odds get old.
-      const patience = place.rank < released ? MISSED_MS : ASK_AFTER_MS;
+      const patience = place.turn < released ? MISSED_MS : ASK_AFTER_MS;
       if (performance.now() - Math.max(placeAt, askedAt) > patience) refreshPlace();
     }
     if (shown === "waiting_selling" && typeof place?.ahead === "number") announce(positionWords(place, seats));
   },
-  place({ number, rank, ahead }) {
-    update({ place: { state: "waiting", ...now.place, number, rank, ahead, told: countAhead({ rank, ahead }) } });
+  place({ number, rank, turn, ahead }) {
+    update({ place: { state: "waiting", ...now.place, number, rank, turn, ahead, told: countAhead({ turn, ahead }) } });
     if (typeof rank === "number" && !now.place.wait?.known) refreshPlace();
   },
   turn({ claim_before }) {
     turns += 1;
-    if (now.place && now.place.state === "waiting") update({ place: { ...now.place, state: "called", claim_before } });
+    if (now.place?.state === "waiting") update({ place: { ...now.place, state: "called", claim_before } });
   },
+  idle: (frame) => update({ idle: frame }),
+  pass_ended: () => refreshPlace(),
   draw(record) {
     if (record.root && !own().root && !record.seed) remember({ root: record.root });
   },
   closed({ reason }) {
+    // The other reasons are phases.
     if (reason === "revoked") refreshPlace();
-    else if (reason === "closed") update({ room: { ...now.room, phase: "closed" } });
-    else update({ room: { ...now.room, phase: "sold_out" } });
+    else update({ room: { ...now.room, phase: reason } });
   },
 };
 
@@ -157,18 +159,14 @@ async function refreshPlace() {
     update({ place: { ...answer.body, wait_ahead: answer.body.ahead, told: countAhead(answer.body) } });
     return answer.body.refresh_s ?? 10;
   }
-  const { code, note } = answer.problem;
-  if (code === "revoked") {
+  const { code, note, status } = answer.problem;
+  const isRevoked = code === "revoked";
+  if (isRevoked || status === 401 || status === 410) {
     update({ place: null });
     live.stop();
-    showProblem(answer.problem, { note });
-    watchWithoutPlace();
-  } else if (answer.status === 401 || answer.status === 410) {
-    update({ place: null });
-    live.stop();
-    if (now.room.phase !== "closed") {
+    if (isRevoked || now.room.phase !== "closed") {
       if (code === "place_left") kept.remove(`room.${slug}`);
-      showProblem(answer.problem);
+      showProblem(answer.problem, { note });
       watchWithoutPlace();
     }
   }
@@ -369,6 +367,7 @@ const renderParts = wireParts({
   update,
   refresh: refreshPlace,
   claim,
+  chime,
   arrived(answer) {
     // The place is bound to the secret of the other device, so this browser forgets its own.
     kept.set(`room.${slug}`, { arrived: true });

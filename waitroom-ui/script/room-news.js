@@ -55,7 +55,7 @@ export class RoomNews {
     if (!isLeft || this.hasPlaceEnded) return;
     this.hasPlaceEnded = true;
     this.changed();
-    showProblem({ code: "pass_stopped", status: 410 }, {}, [{ label: t("seats.to_lobby"), href: `/r/${encodeURIComponent(this.id)}` }]);
+    showProblem({ code: "pass_stopped", status: 410 }, {}, [{ label: t("common.to_lobby"), href: `/r/${encodeURIComponent(this.id)}` }]);
   }
 
   tellMessage(message) {

@@ -6,6 +6,9 @@ import { Countdown } from "./countdown.js";
 import { isOpen } from "./entry.js";
 import { skewOf } from "./skew.js";
 
+/** The clock that is shown, or null. */
+let clock = null;
+
 /**
  * Shows the clock, if this browser claimed the pass in the room's lobby. `room` is the room's
  * document. `answer` is a promise of an answer whose `Date` header tells the server's time.
@@ -17,7 +20,15 @@ export async function showChoiceTime(room, answer) {
   const skew = skewOf(headers?.get("date"));
   if (!until || !(Date.parse(until) - skew > Date.now())) return;
   show($("choose-time"), true);
-  const sayOver = () => ($("choose-time").textContent = t("seats.choose_over"));
-  const clock = new Countdown($("choose-clock"), sayOver, (time) => t("seats.choose_time", { time }));
+  clock = new Countdown($("choose-clock"), sayOver, (time) => t("seats.choose_time", { time }));
   clock.start(until, skew);
+}
+
+const sayOver = () => ($("choose-time").textContent = t("seats.choose_over"));
+
+/** Ends the clock, because the pass has ended before its time. */
+export function endChoiceTime() {
+  if (!clock) return;
+  clock.stop();
+  sayOver();
 }

@@ -18,10 +18,10 @@ export const snapshotOf = (show) => call("GET", `/v1/shows/${encodeURIComponent(
 export class Feed {
   /**
    * `on`: `seats(states, changed)` (changed: seat indices or "all"), `freshness("live" | "polling"
-   * | "offline")`, `line(frame)`, `hold(frame)`, `offer(frame)`, `closed(frame)`, `room(room)`,
-   * which gets the room's document from a frame or from an answer, and `place(isSocketEnded)`, when
-   * the visitor's place may have ended. `legs`: `[first, end]`, the legs of a train that the states
-   * are for. Without it, the states are for all legs.
+   * | "offline")`, `line(frame)`, `hold(frame)`, `offer(frame)`, `closed(frame)`, `idle(frame)`,
+   * `pass_ended(frame)`, `room(room)`, which gets the room's document from a frame or from an
+   * answer, and `place(isSocketEnded)`, when the visitor's place may have ended. `legs`: `[first,
+   * end]`, the legs of a train that the states are for. Without it, the states are for all legs.
    */
   constructor(show, room, seats, on, legs) {
     this.show = show;

@@ -43,8 +43,8 @@ export class LiveSeatMap {
    * `show`: {slug, room, plan, categories, kind, legs, name(g, index)}, where `kind` and
    * `legs` are those of `readGeometry` and `Feed`. `on`: `pick(index)`, `own()` returns the indices
    * of the visitor's seats, `changed(indices)` after each change of states, `counted(free, held,
-   * sold)`, `area()`, the socket's frames `hold(frame)` and `offer(frame)`, and `news`, the
-   * `RoomNews` of the page.
+   * sold)`, `area()`, the socket's frames `hold(frame)` and `offer(frame)`, `news`, the `RoomNews`
+   * of the page, and `still`, its `StillHere`.
    */
   constructor({ slug, room, plan, categories, kind, legs, name }, on) {
     const g = readGeometry(plan, categories, kind);
@@ -109,6 +109,8 @@ export class LiveSeatMap {
       offer: (frame) => this.on.offer(frame),
       room: (document) => this.on.news.room(document),
       closed: (frame) => this.on.news.closed(frame),
+      idle: (frame) => this.on.still.heard(frame),
+      pass_ended: (frame) => this.on.still.heard(frame),
       place: (isSocketEnded) => this.on.news.lookAtPlace(isSocketEnded),
     };
     return new Feed(slug, room, this.g.count, on, legs);

@@ -207,7 +207,7 @@ export class Waiting {
 
   refused(problem) {
     if (problem.code === "hold_expired") return this.look();
-    const actions = AT_THE_DOOR.includes(problem.code) ? [{ label: t("seats.to_lobby"), href: this.page.lobby }] : [];
+    const actions = AT_THE_DOOR.includes(problem.code) ? [{ label: t("common.to_lobby"), href: this.page.lobby }] : [];
     showProblem(problem, {}, actions);
   }
 

@@ -3,10 +3,11 @@
 
 import { $, announce, data, put, ready, show, showProblem, t, when } from "./core.js";
 import { Countdown } from "./countdown.js";
+import { isOpen, rememberPage } from "./entry.js";
 import { basketElsewhere, holdElsewhere, holdOf } from "./holds.js";
 import { money } from "./money.js";
 import { RoomNews } from "./room-news.js";
-import { showChoiceTime } from "./seats-clock.js";
+import { endChoiceTime, showChoiceTime } from "./seats-clock.js";
 import { SeatFilter } from "./seats-filter.js";
 import { reachWhileScrollable } from "./scrollable.js";
 import { HeldBar } from "./seats-held.js";
@@ -17,6 +18,7 @@ import { SharedBasket } from "./seats-shared.js";
 import { Waiting } from "./seats-wait.js";
 import { seatName } from "./seats-words.js";
 import { skewOf } from "./skew.js";
+import { StillHere, tellPassEnded } from "./still-here.js";
 
 const doc = data.show;
 // An announced show may have no room. Its seats are shown through the room that is always there.
@@ -55,6 +57,7 @@ class SeatsPage {
     this.heldOwn = [];
     this.isSoldOut = $("sold-out")?.hidden === false;
     this.news = new RoomNews(data.room, () => this.roomChanged());
+    this.still = new StillHere(room, (cause) => this.passEnded(cause));
     this.seats = this.makeSeats(plan);
     this.picker = this.makePicker();
     this.bar = this.makeBar();
@@ -91,6 +94,7 @@ class SeatsPage {
       hold: (frame) => this.bar.signalled(frame),
       offer: (frame) => frame.show === doc.show && this.waiting.look(),
       news: this.news,
+      still: this.still,
     });
   }
 
@@ -176,6 +180,14 @@ class SeatsPage {
   roomChanged() {
     this.showPick();
     this.waiting.setOver(over || this.news.isOver);
+  }
+
+  /** Says that the pass has ended early. Without a line, the page gets another one by itself. */
+  passEnded(cause) {
+    endChoiceTime();
+    if (isOpen(data.room)) return;
+    rememberPage(room, doc.title);
+    tellPassEnded(room, cause);
   }
 
   own() {

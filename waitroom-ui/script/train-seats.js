@@ -11,7 +11,7 @@ import { Picker } from "./seats-pick.js";
  * Loads and shows the carriages. Returns null after it has shown why there are none. `page`: {doc,
  * room, lobby, stretch, legs, classes, first, actions}, where `first` is the class whose carriage
  * is shown first. `on`: `held(answer)`, `wait()`, `existing(isNew)`, `dropTaken(picker, changed)`,
- * the socket's frames `hold(frame)` and `offer(frame)`, and `news`.
+ * the socket's frames `hold(frame)` and `offer(frame)`, `news` and `still`.
  */
 export async function openCarriages(page, on) {
   const loaded = await loadPlan(page.doc.show);
@@ -39,6 +39,7 @@ class Carriages {
       hold: on.hold,
       offer: on.offer,
       news: on.news,
+      still: on.still,
     });
     const picks = { seats: this.seats, showDocument: page.doc, room: page.room, lobby: page.lobby, button: $("hold-own"), stretch: page.stretch, actions: page.actions };
     this.picker = new Picker(picks, {

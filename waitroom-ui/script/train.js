@@ -3,16 +3,18 @@
 // also shows the hold.
 
 import { $, announce, data, mayPass, put, ready, show, showProblem, t } from "./core.js";
-import { AT_THE_DOOR, atTheDoor } from "./entry.js";
+import { AT_THE_DOOR, atTheDoor, isOpen, rememberPage } from "./entry.js";
 import { basketElsewhere, holdElsewhere, holdOf, Intent, labelsOf } from "./holds.js";
 import { journeyWords } from "./journey.js";
 import { Live } from "./live.js";
 import { RoomNews } from "./room-news.js";
 import { reachWhileScrollable } from "./scrollable.js";
+import { endChoiceTime } from "./seats-clock.js";
 import { HeldBar } from "./seats-held.js";
 import { tellOrders } from "./seats-ordered.js";
 import { SharedBasket } from "./seats-shared.js";
 import { Waiting } from "./seats-wait.js";
+import { knowsPass, StillHere, tellPassEnded } from "./still-here.js";
 
 const { show: doc, room, from, to, departs } = data;
 const stretch = { from, to, ...(departs ? { departs } : {}) };
@@ -33,7 +35,8 @@ const bar = new HeldBar(doc.show, room?.room, {
   },
   refused: (problem) => refused(problem),
 });
-const lobby = `/r/${encodeURIComponent(room?.room ?? "everyday")}`;
+const slug = room?.room ?? "everyday";
+const lobby = `/r/${encodeURIComponent(slug)}`;
 const labelOf = (kind) => classes.find((one) => one.class === kind)?.label ?? kind;
 const waiting = new Waiting(
   {
@@ -50,21 +53,41 @@ const waiting = new Waiting(
   },
   {
     taken: (held) => taken(held),
-    waits: (whether) => (whether ? live.start() : live.stop()),
+    waits: () => followRoom(),
   },
 );
 const news = new RoomNews(room, () => {
   showChoice(bar.labels());
   waiting.setOver(news.isOver);
 });
-// While the visitor waits, the room's socket reports an offer at once, and shows the server that
-// the visitor is present even if the page is in the background.
-const live = new Live(room?.room ?? "everyday", { frame: (frame) => frames[frame.type]?.(frame) });
+const still = new StillHere(slug, passEnded);
+const live = new Live(slug, { frame: (frame) => frames[frame.type]?.(frame) });
 const frames = {
   offer: (frame) => frame.show === doc.show && waiting.look(),
   room: (frame) => news.room(frame),
   closed: (frame) => news.closed(frame),
+  idle: (frame) => still.heard(frame),
+  pass_ended: (frame) => still.heard(frame),
 };
+
+/**
+ * Opens the room's socket while the visitor waits or is in. It reports an offer at once, asks
+ * whether the visitor is still there, and shows the server that the visitor is present even if the
+ * page is in the background. Without a line, the page gets a new pass by itself and needs no
+ * question.
+ */
+function followRoom() {
+  if (waiting.isWaiting() || (!isOpen(room) && knowsPass(slug))) live.start();
+  else live.stop();
+}
+
+/** Says that the pass has ended early. Without a line, the page gets another one by itself. */
+function passEnded(cause) {
+  endChoiceTime();
+  if (isOpen(room)) return;
+  rememberPage(slug, doc.title);
+  tellPassEnded(slug, cause);
+}
 
 /** The carriages in which a traveller picks seats, once they are opened. */
 let ownSeats = null;
@@ -98,6 +121,7 @@ async function openOwn() {
     hold: (frame) => bar.signalled(frame),
     offer: (frame) => frame.show === doc.show && waiting.look(),
     news,
+    still,
   });
   showOwn(bar.labels());
   $("map").focus({ preventScroll: true });
@@ -142,6 +166,7 @@ async function hold(event, again = false) {
 
 function taken(held) {
   bar.take(held);
+  followRoom();
   waiting.render();
   announce(t("seats.held_said", { n: held.seats.length }), true);
   $("held-title").focus({ preventScroll: true });
@@ -183,7 +208,7 @@ function helpAfter(problem, ask) {
 
 function refused(problem, again = false) {
   const actions = [];
-  if (AT_THE_DOOR.includes(problem.code)) actions.push({ label: t("seats.to_lobby"), href: problem.room ? `/r/${encodeURIComponent(problem.room)}` : lobby });
+  if (AT_THE_DOOR.includes(problem.code)) actions.push({ label: t("common.to_lobby"), href: problem.room ? `/r/${encodeURIComponent(problem.room)}` : lobby });
   if (problem.code === "best_available_not_found" && problem.seats_in_baskets !== 0) actions.push({ label: t("seats.wait_join"), run: () => wish(form.querySelector("input[name=class]:checked")?.value) });
   if (problem.code === "best_available_not_found") actions.push({ label: t("train.look_again"), run: lookAgain });
   actions.push(...helpAfter(problem, () => hold(null, true)));
@@ -214,6 +239,7 @@ holdOf(doc.show, room?.room, (problem) => showProblem(problem)).then((held) => {
   if (held) bar.take(held);
   tellOrders(doc.show);
   waiting.setOver(news.isOver);
+  followRoom();
   waiting.start();
   shared.start();
 });

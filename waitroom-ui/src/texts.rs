@@ -38,7 +38,7 @@ const FIRST_PROBLEMS: [&str; 6] = [
 
 /// The texts of the lobby that no script uses before the visitor has a place. Where the page shows
 /// such a text, its HTML already contains the text.
-const LATER_IN_LOBBY: [&str; 55] = [
+const LATER_IN_LOBBY: [&str; 56] = [
     "ahead",
     "calendar",
     "check",
@@ -51,6 +51,7 @@ const LATER_IN_LOBBY: [&str; 55] = [
     "draw",
     "draw_at",
     "draw_held",
+    "ended",
     "facts",
     "go_seats",
     "go_seats_for",

@@ -21,7 +21,7 @@ test("a visitor who may go in or is in is told that no seats are left, and only 
   assert.deepEqual(told("selling"), []);
 });
 
-test("the count of people ahead is never negative, and null without a rank", () => {
+test("the count of people ahead is never negative, and null without a turn", () => {
   assert.equal(aheadOf(10, 4), 6);
   assert.equal(aheadOf(3, 10), 0);
   assert.equal(aheadOf(null, 10), null);

@@ -140,6 +140,7 @@ fn every_problem_says_what_happened_what_was_not_changed_and_what_to_do() {
         "would_orphan",
         "unknown_seat",
         "waiting_room",
+        "pass_ended",
         "pass_expired",
         "pass_invalid",
         "hold_expired",
@@ -323,6 +324,24 @@ fn the_lobby_page_shows_the_forms_of_each_state_without_scripts() {
             "{id}"
         );
     }
+}
+
+#[test]
+fn a_visitor_whose_pass_ended_reads_why_until_the_next_turn() {
+    let told = |state: &str, cause: Value| {
+        let mut place = place(state, Some(3));
+        place["pass_ended"] = cause;
+        let page = lobby(&room("selling", false), &place);
+        between(&page, "<p id=\"pass-ended\">", "</p>").to_owned()
+    };
+    for (cause, words) in language_texts("en")["lobby"]["ended"]
+        .as_object()
+        .expect("causes")
+    {
+        assert_eq!(told("waiting", json!(cause)), *words, "{cause}");
+        assert_eq!(told("called", json!(cause)), "", "{cause}");
+    }
+    assert_eq!(told("waiting", Value::Null), "");
 }
 
 #[test]
@@ -884,7 +903,7 @@ fn the_lobby_has_the_texts_of_its_first_load_and_names_the_file_with_the_others(
 #[test]
 fn every_style_is_part_of_a_page() {
     let joined: String = [
-        "base", "draw", "lobby", "order", "search", "seats", "train", "wish",
+        "base", "draw", "lobby", "order", "search", "seats", "still", "train", "wish",
     ]
     .iter()
     .filter_map(|name| asset(&format!("page/{name}.css")))

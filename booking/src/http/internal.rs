@@ -24,8 +24,9 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::http::internal_key::InternalKey;
 use crate::internal::gateway_desk::{BookingPulse, GatewayDesk, ShowSummary};
 use crate::internal::wire::{
-    self, CoverageRequest, EndRoomsRequest, InternalHoldSignal, LeftBasketsRequest, OnsaleReply,
-    PulseRequest, ShowChangesRequest, StopPassesRequest, WaitingRequest,
+    self, CoverageRequest, EndRoomsRequest, InternalHoldSignal, LeftBasketsRequest, LivingHold,
+    LivingHoldsRequest, OnsaleReply, PulseRequest, ShowChangesRequest, StopPassesRequest,
+    WaitingRequest,
 };
 use crate::store::HoldSignal;
 
@@ -131,6 +132,13 @@ pub(crate) async fn left_baskets(
 ) -> Result<StatusCode, Problem> {
     routes.desk.end_left_baskets(ask.left).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+pub(crate) async fn living_holds(
+    State(routes): State<InternalRoutes>,
+    JsonBody(ask): JsonBody<LivingHoldsRequest>,
+) -> Result<Json<Vec<LivingHold>>, Problem> {
+    Ok(Json(routes.desk.living_holds(ask.holds).await?))
 }
 
 pub(crate) async fn snapshot(

@@ -11,7 +11,7 @@ use fairgate_pass::{Holder, LivePass, PassError, VerifiedPass, Verifier};
 
 use crate::catalogue::Catalogue;
 use crate::catalogue::selling::NotSold;
-use crate::http::refusals::holds::{no_new_seats, not_yours, pass_stopped};
+use crate::http::refusals::holds::{no_new_seats, not_yours, pass_ended, pass_stopped};
 use crate::orders::key::{OrderKeys, PREFIX};
 use crate::stopped_passes::StoppedPasses;
 
@@ -82,10 +82,9 @@ impl CallerVerifier {
 
     /// Returns the visitor's pass for a show if the pass is live.
     ///
-    /// # Errors
-    /// The errors of [`CallerVerifier::require_pass`], 401 `pass_expired` for an expired pass, and
-    /// 401 `pass_stopped` for a pass that was stopped or whose room is over. 503 if it is not known
-    /// whether the pass was stopped.
+    /// # Errors The errors of [`CallerVerifier::require_pass`], 401 `pass_expired` for an expired
+    /// pass, 401 `pass_stopped` for a pass that was stopped or whose room is over, and 401
+    /// `pass_ended` if the visit ended early. 503 if it is not known whether the pass was stopped.
     pub async fn require_live_pass(
         &self,
         headers: &HeaderMap,
@@ -106,6 +105,9 @@ impl CallerVerifier {
         self.stopped.ensure_fresh().await?;
         if self.stopped.contains(live) {
             return Err(pass_stopped(room));
+        }
+        if let Some(cause) = self.stopped.visit_end(live) {
+            return Err(pass_ended(room, cause));
         }
         Ok(live.clone())
     }

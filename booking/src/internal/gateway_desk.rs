@@ -26,10 +26,10 @@ use crate::catalogue::onsale::{HeldSeats, OnsaleStepDone};
 use crate::cinema::CinemaCatalogue;
 use crate::internal::finished::FinishedOrders;
 use crate::internal::wire::{
-    LeftBasket, OnsaleReply, PulseRequest, RoomEndNotice, StoppedPassNotice,
+    LivingHold, OnsaleReply, PulseRequest, RoomEndNotice, StoppedPassNotice, VisitorsHold,
 };
 use crate::inventory::seats::{PriceTier, SeatInventory, ShowSeatFigures, ShowSeatsLeft};
-use crate::ledger::{Ledger, LedgerError, RoomEnd};
+use crate::ledger::{Ledger, LedgerError, PassStop, RoomEnd};
 use crate::stopped_passes::StoppedPasses;
 use crate::store::{HoldSignal, InventoryRefusal, SEATS_SILENT};
 use crate::waitlist::here::SeenVisitors;
@@ -347,9 +347,9 @@ impl GatewayDesk {
         Ok(())
     }
 
-    /// Stops passes of a room. From then on these passes open nothing new, and their holders no
-    /// longer wait for seats. Holds and orders that were made with them can still be paid, read and
-    /// cancelled.
+    /// Stops passes of a room. From then on these passes open nothing new. Holders who get no other
+    /// pass no longer wait for seats. Holds and orders that were made with them can still be paid,
+    /// read and cancelled.
     ///
     /// # Errors
     /// Returns an error if the ledger did not accept the passes, or cannot be read.
@@ -358,9 +358,18 @@ impl GatewayDesk {
         room: &str,
         passes: Vec<StoppedPassNotice>,
     ) -> Result<(), LedgerError> {
-        let holders: HashSet<Holder> = passes.iter().map(|pass| pass.holder).collect();
-        let passes = passes.iter().map(|pass| (pass.number, pass.expires_s));
+        // Whoever may get another pass goes on waiting for seats.
+        let for_good = passes.iter().filter(|pass| pass.visit.is_none());
+        let holders: HashSet<Holder> = for_good.map(|pass| pass.holder).collect();
+        let passes = passes.iter().map(|pass| PassStop {
+            number: pass.number,
+            expires_s: pass.expires_s,
+            visit: pass.visit,
+        });
         self.stopped.stop(room, passes.collect()).await?;
+        if holders.is_empty() {
+            return Ok(());
+        }
         for (show, _) in self.ledger.waited_shows().await? {
             if self.room_of(&show) != room {
                 continue;
@@ -498,9 +507,9 @@ impl GatewayDesk {
     ///
     /// # Errors
     /// Returns an error if the seats' store did not answer for one of them. The others are free.
-    pub async fn end_left_baskets(&self, left: Vec<LeftBasket>) -> Result<(), LedgerError> {
+    pub async fn end_left_baskets(&self, left: Vec<VisitorsHold>) -> Result<(), LedgerError> {
         let mut unanswered = None;
-        for LeftBasket { hold, holder } in left {
+        for VisitorsHold { hold, holder } in left {
             let Ok(hold) = hold.parse::<HoldId>() else {
                 continue;
             };
@@ -514,6 +523,34 @@ impl GatewayDesk {
             }
         }
         unanswered.map_or(Ok(()), Err)
+    }
+
+    /// Returns which of these holds live. A hold that has become an order lives until the order is
+    /// paid or ends.
+    ///
+    /// # Errors
+    /// Returns an error if the seats' store did not answer for one of them.
+    pub async fn living_holds(
+        &self,
+        holds: Vec<VisitorsHold>,
+    ) -> Result<Vec<LivingHold>, LedgerError> {
+        let mut living = Vec::new();
+        for VisitorsHold { hold, holder } in holds {
+            let Ok(hold) = hold.parse::<HoldId>() else {
+                continue;
+            };
+            match self.seats.store.hold(&hold, holder).await {
+                Ok(hold) => living.push(LivingHold {
+                    holder,
+                    ends_at_ms: hold.lock_until_ms,
+                }),
+                Err(error @ (InventoryRefusal::NotReady | InventoryRefusal::Unreachable)) => {
+                    return Err(LedgerError::Unavailable(error.to_string()));
+                }
+                Err(_) => {}
+            }
+        }
+        Ok(living)
     }
 
     /// Notes that these waiting visitors have a socket at the calling gateway, so that they keep

@@ -8,6 +8,7 @@ use fairgate_model::onsale::OnsaleReport;
 use fairgate_pass::Holder;
 use serde::{Deserialize, Serialize};
 
+use crate::ledger::EndedVisit;
 use crate::store::HoldSignal;
 
 /// `GET /internal/v1/state`: whether this booking process can sell, and which rooms cover which
@@ -68,6 +69,9 @@ pub struct StoppedPassNotice {
     pub expires_s: i64,
     /// The visitor who holds the pass.
     pub holder: Holder,
+    /// The visit that ended, if its visitor may get another pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub visit: Option<EndedVisit>,
 }
 
 /// `POST /internal/v1/stopped-passes`: passes of a room that no longer open anything new.
@@ -169,20 +173,36 @@ pub struct WaitingRequest {
     pub here: Vec<Holder>,
 }
 
-/// A basket whose visitor is gone.
+/// `POST /internal/v1/left-baskets`: ends baskets whose visitors are gone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftBasket {
+pub struct LeftBasketsRequest {
+    /// The baskets.
+    pub left: Vec<VisitorsHold>,
+}
+
+/// `POST /internal/v1/living-holds`: which of these holds live, as [`LivingHold`] values.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LivingHoldsRequest {
+    /// The holds and the visitors who made them.
+    pub holds: Vec<VisitorsHold>,
+}
+
+/// A hold, and the visitor who made it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VisitorsHold {
     /// The id of the hold.
     pub hold: String,
     /// The visitor who made it.
     pub holder: Holder,
 }
 
-/// `POST /internal/v1/left-baskets`: ends baskets whose visitors are gone.
+/// A hold that lives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LeftBasketsRequest {
-    /// The baskets.
-    pub left: Vec<LeftBasket>,
+pub struct LivingHold {
+    /// The visitor who made it.
+    pub holder: Holder,
+    /// When it ends if nothing is done, in milliseconds since the epoch.
+    pub ends_at_ms: i64,
 }
 
 /// The number of bytes before the packed cells: the version and the cell count.

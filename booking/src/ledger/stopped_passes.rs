@@ -1,14 +1,36 @@
 //! The rows of passes that were stopped before they expired, and of rooms that end.
 
+use fairgate_pass::VisitEndCause;
+use serde::{Deserialize, Serialize};
+
+/// A pass that is to be stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PassStop {
+    /// The join number of the pass's visitor. No other visitor ever gets this number.
+    pub number: u64,
+    /// When the pass expires, unix seconds.
+    pub expires_s: i64,
+    /// The visit that ended. `None` if the visitor gets no other pass.
+    pub visit: Option<EndedVisit>,
+}
+
+/// A visit that ended before its pass ran out. Its visitor may get another pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndedVisit {
+    /// When the pass was issued, unix seconds. Passes of the same number that were issued later go
+    /// on.
+    pub issued_s: i64,
+    /// Why the visit ended.
+    pub cause: VisitEndCause,
+}
+
 /// A pass that was stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoppedPassRow {
     /// The slug of the pass's room.
     pub room: String,
-    /// The join number of the pass's visitor. No other visitor ever gets this number.
-    pub number: u64,
-    /// When the pass expires, unix seconds. Until then the pass must be refused.
-    pub expires_s: i64,
+    /// The pass. Until it expires it must be refused.
+    pub pass: PassStop,
 }
 
 /// From when on a room is over.

@@ -219,6 +219,7 @@ async fn a_visitor_whose_pass_was_stopped_accepts_nothing() {
         number: 1,
         expires_s: app.clock.now_ms() / 1_000 + 600,
         holder: Holder([1; 32]),
+        visit: None,
     };
     let stopped = app.booking.gateways().stop_passes(ROOM, vec![stopped]);
     stopped.await.expect("written");

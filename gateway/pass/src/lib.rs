@@ -5,6 +5,7 @@ mod claims;
 mod code;
 mod code_bytes;
 mod cookie;
+mod end_cause;
 mod fields;
 mod holder;
 mod keyring;
@@ -18,6 +19,7 @@ pub use claims::{
 };
 pub use code::{CODE_CHARS_MAX, TicketWithoutCode};
 pub use cookie::PlaceCookie;
+pub use end_cause::VisitEndCause;
 pub use holder::{Digest, Holder, NotHex32, VOID};
 pub use keyring::{Keyring, TicketTooLong};
 pub use keys::{Jwk, Jwks, StoredKey, TokenKeyError};

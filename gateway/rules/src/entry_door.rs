@@ -1,7 +1,7 @@
 //! Remembers which called visitors ask to enter and have to wait. Of two of them, the one who was
 //! called earlier enters first, however often each of them asks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::claim_timing::ClaimTiming;
 
@@ -16,44 +16,54 @@ pub const ASKS_LATE_MS: u64 = 2_000;
 /// The visitors who ask to enter one room.
 #[derive(Debug, Default)]
 pub struct EntryDoor {
-    /// Until when each visitor counts, in milliseconds since the epoch.
-    counts_until: BTreeMap<(ClaimTiming, u64), i64>,
+    /// Until when each visitor counts, in milliseconds since the epoch, by timing, turn and rank.
+    counts_until: BTreeMap<(ClaimTiming, u64, u64), i64>,
+    /// The timing and the turn of each rank in `counts_until`.
+    by_rank: HashMap<u64, (ClaimTiming, u64)>,
 }
 
 impl EntryDoor {
-    /// Counts the visitors who asked before `now` (ms) and enter before this one. Visitors whose
-    /// release used up the pace for them enter before all late comers, and these before all who
-    /// want a second pass.
+    /// Counts the visitors who asked before `now` (ms) and enter before one with this turn.
+    /// Visitors whose release used up the pace for them enter before all late comers, and these
+    /// before all who want a second pass.
     #[must_use]
-    pub fn before(&self, timing: ClaimTiming, rank: u64, now: i64) -> u64 {
-        let earlier = self.counts_until.range(..(timing, rank));
+    pub fn before(&self, timing: ClaimTiming, turn: u64, now: i64) -> u64 {
+        let earlier = self.counts_until.range(..(timing, turn, 0));
         earlier.filter(|(_, until)| **until > now).count() as u64
     }
 
-    /// Notes that a visitor has to wait. `entry_in_ms` is the time after which the visitor can
-    /// enter, if it is known.
+    /// Notes that the visitor with this turn and rank has to wait. `entry_in_ms` is the time after
+    /// which the visitor can enter, if it is known.
     pub fn note_waiting(
         &mut self,
         timing: ClaimTiming,
-        rank: u64,
+        (turn, rank): (u64, u64),
         entry_in_ms: Option<u64>,
         now: i64,
     ) {
         self.remove(rank);
         let until = now.saturating_add_unsigned(counts_for_ms(entry_in_ms));
-        self.counts_until.insert((timing, rank), until);
+        self.counts_until.insert((timing, turn, rank), until);
+        self.by_rank.insert(rank, (timing, turn));
     }
 
-    /// Notes that a visitor no longer asks.
+    /// Notes that the visitor of a rank no longer asks.
     pub fn remove(&mut self, rank: u64) {
-        for timing in [ClaimTiming::InWindow, ClaimTiming::Late, ClaimTiming::Again] {
-            self.counts_until.remove(&(timing, rank));
+        if let Some((timing, turn)) = self.by_rank.remove(&rank) {
+            self.counts_until.remove(&(timing, turn, rank));
         }
     }
 
     /// Forgets the visitors who have not asked again by `now` (ms).
     pub fn forget_silent(&mut self, now: i64) {
-        self.counts_until.retain(|_, until| *until > now);
+        let by_rank = &mut self.by_rank;
+        self.counts_until.retain(|(_, _, rank), until| {
+            let counts = *until > now;
+            if !counts {
+                by_rank.remove(rank);
+            }
+            counts
+        });
     }
 }
 
@@ -78,7 +88,7 @@ mod tests {
     fn whoever_was_called_earlier_enters_first_and_late_comers_enter_last() {
         let mut door = EntryDoor::default();
         for (timing, rank) in [(Again, 0), (Late, 1), (InWindow, 7), (InWindow, 5)] {
-            door.note_waiting(timing, rank, Some(3_000), 1_000);
+            door.note_waiting(timing, (rank, rank), Some(3_000), 1_000);
         }
         let before = |timing, rank| door.before(timing, rank, 2_000);
         assert_eq!([before(InWindow, 5), before(InWindow, 7)], [0, 1]);
@@ -89,15 +99,15 @@ mod tests {
     #[test]
     fn whoever_does_not_ask_again_keeps_nobody_out() {
         let mut door = EntryDoor::default();
-        door.note_waiting(InWindow, 5, Some(3_000), 1_000);
-        door.note_waiting(InWindow, 6, None, 1_000);
+        door.note_waiting(InWindow, (5, 5), Some(3_000), 1_000);
+        door.note_waiting(InWindow, (6, 6), None, 1_000);
         let before = |door: &EntryDoor, now| door.before(Late, 0, now);
         assert_eq!(before(&door, 4_999), 2);
         assert_eq!(before(&door, 5_000), 1, "2 s and 2 s later");
         assert_eq!(before(&door, 6_000), 0, "3 s and 2 s later");
-        door.note_waiting(Late, 5, Some(60_000), 5_500);
+        door.note_waiting(Late, (5, 5), Some(60_000), 5_500);
         assert_eq!(door.before(Late, 9, 5_600), 1, "each visitor counts once");
         door.forget_silent(17_500);
-        assert!(door.counts_until.is_empty());
+        assert!(door.counts_until.is_empty() && door.by_rank.is_empty());
     }
 }

@@ -14,6 +14,7 @@ pub mod estimate;
 pub mod faults;
 mod finished_history;
 pub mod flow;
+pub mod idle_passes;
 pub mod join_codes;
 pub mod lanes;
 pub mod limits;

@@ -43,6 +43,20 @@ fn default_away_s() -> u64 {
     AWAY_S
 }
 
+/// The default of [`RoomDocument::pass_idle_s`].
+const PASS_IDLE_S: u64 = 120;
+
+fn default_pass_idle_s() -> u64 {
+    PASS_IDLE_S
+}
+
+/// The default of [`RoomDocument::lapses_max`].
+const LAPSES_MAX: u64 = 2;
+
+fn default_lapses_max() -> u64 {
+    LAPSES_MAX
+}
+
 fn fixed() -> PaceMode {
     PaceMode::Fixed
 }
@@ -183,6 +197,14 @@ pub struct RoomDocument {
     /// room without this field has the default.
     #[serde(default = "default_away_s")]
     pub away_s: u64,
+    /// After how long a pass ends whose holder does nothing, in seconds. A stored room without this
+    /// field has the default.
+    #[serde(default = "default_pass_idle_s")]
+    pub pass_idle_s: u64,
+    /// After how many lapsed baskets a visit ends. A stored room without this field has the
+    /// default.
+    #[serde(default = "default_lapses_max")]
+    pub lapses_max: u64,
     /// What everybody must solve to join. A stored room without this field has the challenge
     /// `none`.
     #[serde(default)]
@@ -232,6 +254,13 @@ pub struct RoomDocumentInput {
     /// After how long the basket of a visitor who is known to be gone lapses, in seconds: 10 to
     /// 86400, by default 60. A basket in checkout is never taken early.
     pub away_s: Option<i64>,
+    /// After how long a pass ends whose holder does nothing, in seconds: 10 to 86400, by default
+    /// 120. It never ends while its holder has a basket, an order, an exchange or an offer. The
+    /// holder keeps the place in the line.
+    pub pass_idle_s: Option<i64>,
+    /// After how many lapsed baskets a visit ends: 1 to 1000, by default 2. The visitor keeps the
+    /// place in the line.
+    pub lapses_max: Option<i64>,
     /// `cookie`; `device` is not available yet.
     pub binding: Option<String>,
     /// `none` or `pow`. `turnstile` or `hcaptcha` only if the settings name an account for it.
@@ -269,6 +298,9 @@ impl RoomDocument {
             pass_s: 600,
             claim_s: 120,
             away_s: AWAY_S,
+            // Nobody waits in line for these passes, so they last as long as they are valid.
+            pass_idle_s: 600,
+            lapses_max: 1_000,
             challenge: ChallengePolicy::None,
             per_network: NetworkLimits::default(),
             codes: JoinCodePolicy::None,
@@ -282,15 +314,7 @@ impl RoomDocument {
     /// Lists all faults: see [`RoomInputFaults::into_result`].
     pub fn from_input(room: &str, input: RoomDocumentInput) -> Result<Self, RoomInputRefusal> {
         let mut faults = RoomInputFaults::default();
-        if !is_slug(room) {
-            faults.note_bad_value("id", "a room's id is 1 to 64 of a–z, 0–9, \"-\" and \"_\", beginning with a letter or digit");
-        }
-        if input.id.as_deref().is_some_and(|id| id != room) {
-            faults.note_bad_value(
-                "id",
-                format!("differs from the address, which says \"{room}\""),
-            );
-        }
+        check_id(room, input.id.as_deref(), &mut faults);
         refuse_unbuilt(&input, &mut faults);
         let document = Self {
             title: checked_text("title", input.title, true, 200, &mut faults),
@@ -316,6 +340,22 @@ impl RoomDocument {
             pass_s: checked_number("pass_s", input.pass_s, 600, 10, 86_400, &mut faults),
             claim_s: checked_number("claim_s", input.claim_s, 120, 5, 86_400, &mut faults),
             away_s: checked_number("away_s", input.away_s, AWAY_S, 10, 86_400, &mut faults),
+            pass_idle_s: checked_number(
+                "pass_idle_s",
+                input.pass_idle_s,
+                PASS_IDLE_S,
+                10,
+                86_400,
+                &mut faults,
+            ),
+            lapses_max: checked_number(
+                "lapses_max",
+                input.lapses_max,
+                LAPSES_MAX,
+                1,
+                1_000,
+                &mut faults,
+            ),
             challenge: ChallengePolicy::parse_setting(input.challenge.as_deref(), &mut faults),
             per_network: input.per_network.unwrap_or_default().checked(&mut faults),
             codes: checked_word("codes", input.codes.as_deref(), CODES, &mut faults),
@@ -370,6 +410,21 @@ impl RoomDocument {
             changed.push("draw_at");
         }
         changed
+    }
+}
+
+fn check_id(room: &str, id: Option<&str>, faults: &mut RoomInputFaults) {
+    if !is_slug(room) {
+        faults.note_bad_value(
+            "id",
+            "a room's id is 1 to 64 of a–z, 0–9, \"-\" and \"_\", beginning with a letter or digit",
+        );
+    }
+    if id.is_some_and(|id| id != room) {
+        faults.note_bad_value(
+            "id",
+            format!("differs from the address, which says \"{room}\""),
+        );
     }
 }
 

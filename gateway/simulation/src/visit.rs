@@ -157,6 +157,15 @@ impl SimulatedVisit {
         &mut self.rng
     }
 
+    /// Returns below which rank all are called before this visitor is called again: those who stood
+    /// in line when the pass ran out, or nobody if no seats that fitted were free. `line_end`
+    /// returns the first rank that nobody had at a time (s). Returns `None` before the first pass.
+    pub fn called_behind(&self, pass_s: u32, line_end: impl Fn(f64) -> u64) -> Option<u64> {
+        let ended_s = self.entered_ms as f64 / 1e3 + f64::from(pass_s);
+        let behind = if self.told_none { 0 } else { line_end(ended_s) };
+        (self.entered_ms != 0).then_some(behind)
+    }
+
     /// Lets the visitor in with a new pass.
     pub fn enter(&mut self, world: &mut VisitWorld, now_ms: i64) {
         (self.inside, self.entered_ms) = (true, now_ms);

@@ -11,6 +11,7 @@ use crate::follow::RoomFollower;
 use crate::guard::{AttemptGuards, JoinGuard, NetworkHasher, SearchQuotas, WaitGuard, WishGuard};
 use crate::line::WaitingLine;
 use crate::line::come_back::LineComeBackTimes;
+use crate::line::hold_signals::follow_hold_signals;
 use crate::line::visitors_inside::LineVisitorsInside;
 use crate::load::ProcessLoad;
 use crate::ops::GatewayOpsRoutes;
@@ -26,7 +27,6 @@ use crate::reverse_proxy::{GuardSettings, ReverseProxySettings, ShopGuard};
 use crate::room::RoomRegistry;
 use crate::room::search::OnSales;
 use crate::router::GatewayHandles;
-use crate::upstream::BookingCore;
 use crate::upstream::door::BookingDoor;
 use crate::upstream::foreign_origin::{ForeignOrigin, OriginHealth};
 use crate::web::WebRequestPolicy;
@@ -70,7 +70,7 @@ pub(super) fn gateway_handles(
         hubs,
         personal,
     } = opened;
-    start_personal_events(rooms.core(), personal);
+    start_personal_events(rooms, personal);
     GatewayHandles {
         waiting_line: WaitingLine {
             rooms: rooms.clone(),
@@ -164,8 +164,11 @@ pub(super) fn shop_guard(
     })
 }
 
-/// Starts the tasks that tell visitors about their own holds and waitlist entries.
-fn start_personal_events(core: &Arc<dyn BookingCore>, personal: &PersonalEventHub) {
+/// Starts the tasks that tell visitors about their own holds and waitlist entries, and that count
+/// lapsed baskets.
+fn start_personal_events(rooms: &RoomRegistry, personal: &PersonalEventHub) {
+    let core = rooms.core();
+    tokio::spawn(follow_hold_signals(rooms.clone(), core.hold_signals()));
     tokio::spawn(personal.clone().forward_signals(core.hold_signals()));
     tokio::spawn(waitlist_offers::report_present_visitors(
         Arc::clone(core),

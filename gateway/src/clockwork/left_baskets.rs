@@ -11,7 +11,7 @@ use fairgate_rules::departures::{JUDGED_AFTER_MS, TOLD_WITHIN_MS};
 use crate::room::presence::ClosedVisitor;
 use crate::room::{Room, RoomRegistry};
 use crate::store::{NotedBasket, SEEN_EARLY_S, SEEN_KNOWN_S, StoreFailure};
-use crate::upstream::LeftBasket;
+use crate::upstream::VisitorsHold;
 
 /// This node tells the store once more that it saw a visitor whose socket closed, within this many
 /// seconds.
@@ -86,7 +86,7 @@ impl LeftBaskets {
             return Ok(false);
         }
         let baskets = left_behind(rooms, room, closed, now).await?;
-        let left = baskets.into_iter().map(|basket| LeftBasket {
+        let left = baskets.into_iter().map(|basket| VisitorsHold {
             hold: basket.hold,
             holder: closed.holder,
         });

@@ -4,6 +4,7 @@
 
 mod drawing;
 mod forgetting;
+mod idle_passes;
 mod left_baskets;
 mod returning;
 mod stopping;
@@ -20,11 +21,13 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::ledger::{LedgerError, RoomLedger, RoomSample};
 use crate::line::release;
+use crate::personal::PersonalEventHub;
 use crate::push::hub::{RoomSocketHub, RoomSocketHubs};
 use crate::room::{Room, RoomRegistry};
 use crate::store::StoreFailure;
 use crate::upstream::PulseRequest;
 use forgetting::NetworkForgetter;
+use idle_passes::IdlePasses;
 use left_baskets::LeftBaskets;
 use returning::ReturningPlaces;
 use stopping::RoomStopper;
@@ -53,6 +56,7 @@ struct RoomLoopState {
     forgetter: NetworkForgetter,
     stopper: RoomStopper,
     left_baskets: LeftBaskets,
+    idle_passes: IdlePasses,
     reported_at: Option<Instant>,
     /// When the next release is due.
     next_release: Instant,
@@ -76,6 +80,7 @@ fn is_pulse_due(phase: RoomPhase, since_last: Option<Duration>) -> bool {
 pub async fn run_opened(
     rooms: RoomRegistry,
     hubs: RoomSocketHubs,
+    personal: PersonalEventHub,
     mut opened: UnboundedReceiver<Room>,
 ) {
     let mut stopping = rooms.stopping();
@@ -88,7 +93,8 @@ pub async fn run_opened(
             return;
         };
         let hub = hubs.of_room(room.id());
-        tokio::spawn(run(rooms.clone(), hub, room, rooms.stopping()));
+        let idle_passes = IdlePasses::new(personal.clone());
+        tokio::spawn(run(rooms.clone(), hub, room, idle_passes, rooms.stopping()));
     }
 }
 
@@ -97,6 +103,7 @@ async fn run(
     rooms: RoomRegistry,
     hub: Arc<RoomSocketHub>,
     room: Room,
+    idle_passes: IdlePasses,
     mut stopping: watch::Receiver<bool>,
 ) {
     let mut beat = interval(BEAT);
@@ -106,6 +113,7 @@ async fn run(
         forgetter: NetworkForgetter::default(),
         stopper: RoomStopper::default(),
         left_baskets: LeftBaskets::default(),
+        idle_passes,
         reported_at: None,
         next_release: Instant::now(),
         sampled_ms: sample_time(&room, rooms.now_ms()),
@@ -185,6 +193,7 @@ async fn one_beat(
         state.stopper.stop_some(rooms, room, now).await?;
         state.forgetter.forget_some(rooms, room, now).await?;
         state.left_baskets.end_some(rooms, room, now).await?;
+        state.idle_passes.end_some(rooms, room, now).await?;
         sampled?;
     }
     Ok(())

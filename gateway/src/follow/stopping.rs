@@ -7,11 +7,11 @@ use std::sync::Arc;
 use fairgate_pass::LEEWAY_S;
 
 use super::RoomFollower;
-use crate::ledger::{LedgerError, PassStopCause, RoomVersion, StoppedPass};
+use crate::ledger::{EndedPass, LedgerError, PassStopCause, RoomVersion, StoppedPass};
 use crate::personal::PersonalEvent;
 use crate::room::Room;
-use crate::store::StoreLeaveRequest;
-use crate::upstream::StoppedPassNotice;
+use crate::store::{EndedVisit, StoreLeaveRequest};
+use crate::upstream::{EndedVisitNotice, StoppedPassNotice};
 
 impl RoomFollower {
     /// Reads which passes and places ended since the last reading, and reports them.
@@ -29,14 +29,56 @@ impl RoomFollower {
         let now = self.rooms().now_ms();
         let accepted_after_s = now.div_euclid(1000) - LEEWAY_S;
         let ledger = self.rooms().ledger();
-        let (cursor, stopped) = ledger
+        let read = ledger
             .stopped_passes(room.id(), after, accepted_after_s)
             .await?;
-        stops.note(&stopped, now.div_euclid(1000));
-        if self.report_stopped(room, &stopped, now).await {
-            stops.note_passed_on(cursor);
+        stops.note(&read, now.div_euclid(1000));
+        if self.report_ended(room, &read.ended).await
+            && self.report_stopped(room, &read.stopped, now).await
+        {
+            stops.note_passed_on(read.cursor);
         }
         Ok(())
+    }
+
+    /// Reports visits that ended early. Returns whether booking and the store took the report.
+    async fn report_ended(&self, room: &Room, ended: &[EndedPass]) -> bool {
+        if ended.is_empty() {
+            return true;
+        }
+        let to_notice = |pass: &EndedPass| StoppedPassNotice {
+            number: pass.number,
+            expires_s: pass.exp,
+            holder: pass.holder,
+            visit: Some(EndedVisitNotice {
+                issued_s: pass.issued_s,
+                cause: pass.cause,
+            }),
+        };
+        let notices = ended.iter().map(to_notice).collect();
+        if let Err(error) = self.rooms().core().stop_passes(room.id(), notices).await {
+            tracing::debug!(room = room.id(), %error, "booking does not know the ended visits yet");
+            return false;
+        }
+        let to_visit = |pass: &EndedPass| EndedVisit {
+            number: pass.number,
+            pass_exp_s: pass.exp,
+            ended_s: pass.ended_s,
+        };
+        let visits: Vec<EndedVisit> = ended.iter().map(to_visit).collect();
+        if let Err(error) = self.rooms().store().end_visits(room.id(), &visits).await {
+            tracing::debug!(room = room.id(), %error, "the store does not know the ended visits yet");
+            return false;
+        }
+        for pass in ended {
+            let event = PersonalEvent::VisitEnded {
+                room: room.id().into(),
+                number: pass.number,
+                cause: pass.cause,
+            };
+            self.inner.personal.notify_holder(pass.holder, &event);
+        }
+        true
     }
 
     /// Reports stopped passes and ended places. Returns whether booking and the store took the
@@ -52,6 +94,7 @@ impl RoomFollower {
                 number: pass.number,
                 expires_s: pass.exp,
                 holder: pass.holder,
+                visit: None,
             })
             .collect();
         if !passes.is_empty()

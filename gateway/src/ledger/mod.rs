@@ -21,10 +21,10 @@ pub use life::{FREEZE_AFTER_MS, LedgerFreezeOutcome, LineCopyOutcome, LineFeedEn
 pub use network_keys::{NetworkEpoch, NetworkKey, NetworkKeys};
 pub use onsale::{AppliedRoom, AppliedRoomChange, RoomsRefused};
 pub use records::{
-    AuditRow, DrawRow, DrawSecret, DrawStage, JoinRow, LedgerClaimOutcome, LedgerJoinOutcome,
-    LineFreeze, PassRow, PassStopCause, PlaceSelection, PublishedDraw, PublishedFreeze, ReleaseRow,
-    RoomAuditEntry, RoomChangeOutcome, RoomRow, RoomSample, RoomVersion, StoppedPass, StoredLine,
-    StoredPlace,
+    AuditRow, DrawRow, DrawSecret, DrawStage, EndedPass, JoinRow, LedgerClaimOutcome,
+    LedgerJoinOutcome, LineFreeze, NewPassStops, PassRow, PassStopCause, PlaceSelection,
+    PublishedDraw, PublishedFreeze, ReleaseRow, RoomAuditEntry, RoomChangeOutcome, RoomRow,
+    RoomSample, RoomVersion, StoppedPass, StoredLine, StoredPlace,
 };
 pub use sql::RoomLedger;
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use fairgate_pass::{Digest, Holder};
+use fairgate_pass::{Digest, Holder, VisitEndCause};
 use fairgate_rules::phase::RoomFacts;
 use fairgate_rules::room_document::RoomDocument;
 use serde::{Deserialize, Serialize};
@@ -248,6 +248,34 @@ pub struct StoppedPass {
     pub cause: PassStopCause,
     /// What the promoter tells the visitor; empty if the promoter did not end the place.
     pub note: String,
+}
+
+/// A visit that ended before its pass ran out. The place goes on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndedPass {
+    /// The join number.
+    pub number: u64,
+    /// The holder of the number.
+    pub holder: Holder,
+    /// When the pass was issued, unix seconds.
+    pub issued_s: i64,
+    /// When the pass would have run out, unix seconds.
+    pub exp: i64,
+    /// When the visit ended, unix seconds.
+    pub ended_s: i64,
+    /// Why the visit ended.
+    pub cause: VisitEndCause,
+}
+
+/// The passes and places that ended early after a cursor.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NewPassStops {
+    /// The new cursor.
+    pub cursor: u64,
+    /// The passes of places that ended.
+    pub stopped: Vec<StoppedPass>,
+    /// The visits that ended.
+    pub ended: Vec<EndedPass>,
 }
 
 /// Which living places a promoter ends.

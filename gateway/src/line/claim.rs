@@ -131,24 +131,24 @@ pub async fn claim_pass(
     let stored = written
         .unwrap_or_else(|error| Err(LedgerError::Unavailable(error.to_string())))
         .map_err(PassClaimRefusal::Ledger)?;
-    let stored = match stored {
-        LedgerClaimOutcome::Claimed(stored) => stored,
-        LedgerClaimOutcome::Stopped(PassStopCause::Left) => {
-            return Err(PassClaimRefusal::Place(PlaceRefusal::Left));
-        }
-        LedgerClaimOutcome::Stopped(PassStopCause::Cleared) => {
-            return Err(PassClaimRefusal::Place(cleared_place(room, place.number)));
-        }
-        LedgerClaimOutcome::Stopped(PassStopCause::Revoked) => {
+    match stored {
+        LedgerClaimOutcome::Claimed(stored) => Ok(sign_stored_pass(rooms, room, stored)),
+        LedgerClaimOutcome::Stopped(cause) => Err(refusal_of_stop(room, place, cause)),
+    }
+}
+
+/// Says why a place that has ended gets no pass.
+fn refusal_of_stop(room: &Room, place: &Place, cause: PassStopCause) -> PassClaimRefusal {
+    match cause {
+        PassStopCause::Left => PassClaimRefusal::Place(PlaceRefusal::Left),
+        PassStopCause::Cleared => PassClaimRefusal::Place(cleared_place(room, place.number)),
+        PassStopCause::Revoked => {
             let note = room.stops().revocation(place.holder);
             let note = note.map_or_else(String::new, |note| note.as_ref().to_owned());
-            return Err(PassClaimRefusal::Place(PlaceRefusal::Revoked { note }));
+            PassClaimRefusal::Place(PlaceRefusal::Revoked { note })
         }
-        LedgerClaimOutcome::Stopped(PassStopCause::Closed) => {
-            return Err(PassClaimRefusal::RoomClosed);
-        }
-    };
-    Ok(sign_stored_pass(rooms, room, stored))
+        PassStopCause::Closed => PassClaimRefusal::RoomClosed,
+    }
 }
 
 /// Returns the last pass of a place, or `None` if it never claimed one. The pass may have expired.
@@ -205,6 +205,7 @@ async fn write_claim(
                 number,
                 reserved: matches!(admission, AdmissionDecision::Let { .. }).then_some(rank),
                 exp_s: stored.exp,
+                at_s: now_s,
             };
             count_inside(&rooms, &room, claimed).await;
         }
@@ -294,8 +295,11 @@ async fn ask_admission(
     let line = row.document.method != LineMethod::Open;
     let tick = room.last_tick();
     let has_space = tick.counts.inside < tick.inside_max || tick.at == 0;
-    if rank >= tick.released && !line && has_space {
-        call_newcomer(rooms, room, rank).await?;
+    let turn = room
+        .turn(place, now)
+        .ok_or_else(|| not_called(room, place, now))?;
+    if turn >= tick.released && !line && has_space {
+        call_newcomer(rooms, room, turn).await?;
     }
     // The promoter may have changed the room while this call waited for a tick.
     let row = room.row();
@@ -315,11 +319,11 @@ async fn ask_admission(
     let admission = rooms.store().admit_claimant(room.id(), claimant).await;
     match admission? {
         AdmissionDecision::Wait { entry_in_ms } => {
-            if rank < claimant.released || !line {
+            if turn < claimant.released || !line {
                 room.refused_calls().note_refused(now);
             }
             let mut refusal = describe_wait(room, place, now);
-            if rank < claimant.released {
+            if turn < claimant.released {
                 refusal.set_entry(entry_in_ms);
             }
             Err(PassClaimRefusal::NotCalled(Box::new(refusal)))
@@ -333,15 +337,16 @@ async fn ask_admission(
     }
 }
 
-/// Calls a newcomer of a room without a line, so that the newcomer does not wait up to a second for
-/// the next tick of the room. At each node, ticks for newcomers begin [`NEWCOMERS_TICK_APART`]
-/// apart, and each tick calls all newcomers who came in between. More frequent ticks would cost
-/// more, because the work of a tick grows with the number of earlier ticks whose calls still count.
-async fn call_newcomer(rooms: &RoomRegistry, room: &Room, rank: u64) -> Result<(), StoreFailure> {
+/// Calls a newcomer of a room without a line up to a turn, so that the newcomer does not wait up to
+/// a second for the next tick of the room. At each node, ticks for newcomers begin
+/// [`NEWCOMERS_TICK_APART`] apart, and each tick calls all newcomers who came in between. More
+/// frequent ticks would cost more, because the work of a tick grows with the number of earlier
+/// ticks whose calls still count.
+async fn call_newcomer(rooms: &RoomRegistry, room: &Room, turn: u64) -> Result<(), StoreFailure> {
     let claimed_at = Instant::now();
     let mut last = room.newcomers_tick().await;
     let is_covered = last.is_some_and(|tick| tick.is_written && tick.begun >= claimed_at);
-    if is_covered || rank < room.last_tick().released {
+    if is_covered || turn < room.last_tick().released {
         return Ok(());
     }
     // The tick runs in a task of its own, so that it ends even if this visitor disconnects.

@@ -3,6 +3,7 @@
 
 pub mod claim;
 pub mod come_back;
+pub mod hold_signals;
 pub mod http;
 mod join;
 mod leave;

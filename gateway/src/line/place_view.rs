@@ -1,6 +1,7 @@
 //! The view that a visitor gets of their place. The poll, the socket and the page all use it.
 
 use fairgate_base::clock::rfc3339;
+use fairgate_pass::VisitEndCause;
 use fairgate_rules::estimate::{UnknownWait, WaitEstimate, refresh_s};
 use fairgate_rules::faults::micros_per_s;
 use fairgate_rules::phase::RoomPhase;
@@ -31,6 +32,18 @@ pub enum PlaceState {
     Closed,
 }
 
+/// Why a pass ended without an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PassEnd {
+    /// The visitor did nothing for the room's `pass_idle_s`.
+    Idle,
+    /// As many baskets lapsed as the room's `lapses_max` allows.
+    Lapses,
+    /// The pass ran out.
+    Expired,
+}
+
 /// A wish, and how likely it is that it can be met.
 #[derive(Debug, Clone, PartialEq, Serialize, utoipa::ToSchema)]
 pub struct WishView {
@@ -50,7 +63,10 @@ pub struct PlaceView {
     pub number: u64,
     /// The rank; null before the draw.
     pub rank: Option<u64>,
-    /// People between the counter and this place; null before the draw.
+    /// The rank whose release calls this place; null before the draw. Before the first pass that is
+    /// its own rank.
+    pub turn: Option<u64>,
+    /// People between the counter and this place's turn; null before the draw.
     pub ahead: Option<u64>,
     /// Where the visitor stands.
     pub state: PlaceState,
@@ -64,6 +80,9 @@ pub struct PlaceView {
     pub claim_before: Option<String>,
     /// In how many seconds to look again.
     pub refresh_s: u64,
+    /// Why the visitor's last pass ended without an order, if it did. The place is in the line
+    /// again, behind those who stood there when it ended.
+    pub pass_ended: Option<PassEnd>,
     /// The seats that the visitor would like, in order of preference. Null if the visitor has never
     /// sent any, or if the store cannot return them at the moment.
     pub wishes: Option<Vec<WishView>>,
@@ -75,8 +94,9 @@ pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
     let (tick, phase) = (room.last_tick(), room.phase(now));
     let per_s_u = micros_per_s(room.pace_per_s());
     let rank = room.rank(place.number);
-    let ahead = rank.map(|rank| tick.ahead(rank));
-    let called = rank.is_some_and(|rank| rank < tick.released);
+    let turn = room.turn(place, now);
+    let ahead = turn.map(|turn| tick.ahead(turn));
+    let called = turn.is_some_and(|turn| turn < tick.released);
     let state = state_of(place, phase, called, now);
     let wait = match (state, ahead) {
         (PlaceState::Waiting, _) if phase == RoomPhase::Selling && room.lets_nobody_in() => {
@@ -102,11 +122,12 @@ pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
         _ => None,
     };
     let claim_before = (state == PlaceState::Called)
-        .then(|| rank.and_then(|rank| claim_before(room, rank)))
+        .then(|| turn.and_then(|turn| claim_before(room, turn)))
         .flatten();
     PlaceView {
         number: place.number,
         rank,
+        turn,
         ahead,
         state,
         wait,
@@ -118,8 +139,21 @@ pub fn describe(room: &Room, place: &Place, now: i64) -> PlaceView {
             PlaceState::Admitted | PlaceState::Done => 10,
             PlaceState::Closed => 60,
         },
+        pass_ended: matches!(state, PlaceState::Waiting | PlaceState::Called)
+            .then(|| pass_end(room, place))
+            .flatten(),
         wishes: None,
     }
+}
+
+/// Returns why the last pass of a place without a live pass ended, if it had one.
+fn pass_end(room: &Room, place: &Place) -> Option<PassEnd> {
+    let exp = place.pass_exp?;
+    let cause = room.stops().last_visit_end(place.number, exp);
+    Some(cause.map_or(PassEnd::Expired, |cause| match cause {
+        VisitEndCause::Idle => PassEnd::Idle,
+        VisitEndCause::Lapses => PassEnd::Lapses,
+    }))
 }
 
 fn state_of(place: &Place, phase: RoomPhase, is_called: bool, now: i64) -> PlaceState {

@@ -24,16 +24,32 @@ impl VisitorsInside for LineVisitorsInside {
     fn note_call(&self, room: &str, pass: &PassClaims) {
         if let Ok(room) = self.rooms.get(room) {
             room.presence().note_visitor(pass.number);
+            let now_s = self.rooms.now_ms().div_euclid(1_000);
+            room.activity().note(pass.number, now_s);
         }
     }
 
-    fn note_no_seats(&self, room: &str, pass: &PassClaims) {
-        if let Ok(room) = self.rooms.get(room) {
-            let times = PassTimes {
-                entered_s: pass.iat,
-                ends_s: pass.exp,
-            };
-            room.told_none().note_told(pass.number, times);
+    async fn note_no_seats(&self, room: &str, pass: &PassClaims) {
+        let Ok(room) = self.rooms.get(room) else {
+            return;
+        };
+        let times = PassTimes {
+            entered_s: pass.iat,
+            ends_s: pass.exp,
+        };
+        let is_new = room.told_none().note_told(pass.number, times);
+        if is_new
+            && let Err(error) = self
+                .rooms
+                .store()
+                .excuse_visit(room.id(), pass.number)
+                .await
+        {
+            log_failed_try!(
+                error,
+                room = room.id(),
+                "the store did not note that there were no seats for a visitor, so the visit counts"
+            );
         }
     }
 

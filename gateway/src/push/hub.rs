@@ -292,7 +292,7 @@ impl RoomSocketHub {
     fn tell_socket(&self, socket: &LineSocket, beat: &LineBeat) {
         let (outlet, now) = (&socket.outlet, Instant::now());
         let mut state = socket.inner.lock();
-        if state.standing.has_new_call(beat.tick.released) || outlet.is_stalled() {
+        if state.standing.has_new_call(beat.tick.released, now) || outlet.is_stalled() {
             outlet.wake();
         } else if state.standing.is_line_due(now) {
             let is_sent = outlet.offer(&beat.frame);
@@ -325,8 +325,8 @@ impl RoomSocketHub {
                 .lock()
                 .extend(moved_socket.map(|moved_socket| (socket.id, moved_socket)));
         }
-        if let Some(rank) = state.standing.waiting_rank(tick.released) {
-            self.slots[slot].nearest.fetch_min(rank, Ordering::SeqCst);
+        if let Some(turn) = state.standing.waiting_turn(tick.released) {
+            self.slots[slot].nearest.fetch_min(turn, Ordering::SeqCst);
         }
     }
 
@@ -437,7 +437,7 @@ mod tests {
             let (outlet, client) = outlet().await;
             let listener = hub.listen(Arc::clone(&outlet), rank);
             listener.standing(|standing| {
-                standing.rank = Some(rank);
+                standing.turn = Some(rank);
                 standing.note_line(Instant::now(), true);
             });
             listener.reschedule(&tick(0), 1.0);

@@ -23,6 +23,8 @@ pub enum LiveMessage<'a> {
         number: u64,
         /// The visitor's rank; null before the draw.
         rank: Option<u64>,
+        /// The rank whose release calls the visitor; null before the draw.
+        turn: Option<u64>,
         /// People ahead of the visitor; null before the draw.
         ahead: Option<u64>,
     },
@@ -51,6 +53,18 @@ pub enum LiveMessage<'a> {
     Turn {
         /// The time by which the visitor is expected to claim, RFC 3339.
         claim_before: Option<String>,
+    },
+    /// Nobody does anything with the visitor's pass, so it ends soon.
+    Idle {
+        /// When the pass ends, RFC 3339; null if somebody did something.
+        ends_at: Option<String>,
+        /// In how many seconds the pass ends; null if somebody did something.
+        ends_in_s: Option<u64>,
+    },
+    /// The visitor's pass ended before it ran out. The place is in the line again.
+    PassEnded {
+        /// Why: `idle` or `lapses`.
+        cause: &'a str,
     },
     /// A change of the visitor's own hold.
     Hold {
@@ -273,6 +287,7 @@ mod tests {
             &LiveMessage::Place {
                 number: 1,
                 rank: Some(0),
+                turn: Some(0),
                 ahead: Some(0),
             },
         );

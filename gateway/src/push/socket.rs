@@ -10,6 +10,7 @@ use axum::extract::ws::Message as Ws;
 use fairgate_base::clock::rfc3339;
 use fairgate_model::holds::HoldSignalState;
 use fairgate_model::ids::HoldId;
+use fairgate_rules::claim_timing::turn_of;
 use fairgate_rules::phase::RoomPhase;
 use tokio::sync::watch;
 
@@ -21,9 +22,9 @@ use super::hub::{HubEvent, HubListener, RoomNews, RoomSocketHub};
 use super::message::{LiveMessage, LiveRequest, encode};
 use super::seats::{SeatWatch, WatchedShows};
 use super::standing::LineStanding;
-use crate::line::place_view::{PlaceState, claim_before, describe};
+use crate::line::place_view::{PlaceState, describe};
 use crate::personal::{PersonalEvent, PersonalReceiver};
-use crate::room::{Room, RoomRegistry, RoomTick, RoomView};
+use crate::room::{Room, RoomRegistry, RoomView};
 use crate::store::{PresentedPlace, PresentedPlaceStatus};
 use crate::upstream::HoldSignal;
 
@@ -127,12 +128,12 @@ impl VisitorSocket {
             // The socket has missed news, so it gets the current state instead.
             SocketEvent::Room(HubEvent::Missed) => self.catch_up().await,
             SocketEvent::Room(HubEvent::Gone) => Err(SocketEnd::Gone),
-            SocketEvent::Personal(Some(event)) => self.on_personal_event(&event),
+            SocketEvent::Personal(Some(event)) => self.on_personal_event(&event).await,
             SocketEvent::Personal(None) => Err(SocketEnd::replaced()),
         }
     }
 
-    fn on_personal_event(&self, event: &PersonalEvent) -> Result<(), SocketEnd> {
+    async fn on_personal_event(&mut self, event: &PersonalEvent) -> Result<(), SocketEnd> {
         match event {
             PersonalEvent::Hold(signal) => self.tell_hold(signal),
             PersonalEvent::Left { room, number } if self.is_place(room, *number) => {
@@ -146,9 +147,27 @@ impl VisitorSocket {
             {
                 Err(self.tell_revoked(note)?)
             }
+            PersonalEvent::Idle {
+                room,
+                number,
+                ends_at,
+            } if self.is_place(room, *number) => self.tell_idle(*ends_at),
+            PersonalEvent::VisitEnded {
+                room,
+                number,
+                cause,
+            } if self.is_place(room, *number) => {
+                let cause = cause.as_str();
+                self.send_message(&LiveMessage::PassEnded { cause })?;
+                self.listener
+                    .standing(|standing| standing.is_call_handled = false);
+                self.tell_turn().await
+            }
             // The event is about a place in another room, or about an earlier place.
             PersonalEvent::Left { .. }
             | PersonalEvent::Revoked { .. }
+            | PersonalEvent::Idle { .. }
+            | PersonalEvent::VisitEnded { .. }
             | PersonalEvent::Cleared { .. } => Ok(()),
         }
     }
@@ -182,11 +201,8 @@ impl VisitorSocket {
         if !was_open && self.listener.skip_news() {
             return self.catch_up().await;
         }
-        let released = self.room.last_tick().released;
-        let is_due = self
-            .listener
-            .standing(|standing| standing.is_line_missed || standing.has_new_call(released));
-        if is_due {
+        let is_missed = self.listener.standing(|standing| standing.is_line_missed);
+        if is_missed || self.has_new_call() {
             self.tell_newest_line().await?;
         }
         Ok(())
@@ -233,8 +249,7 @@ impl VisitorSocket {
     async fn reschedule_wake(&mut self) -> Result<(), SocketEnd> {
         let (tick, per_s) = (self.room.last_tick(), self.room.pace_per_s());
         self.listener.reschedule(&tick, per_s);
-        let released = self.room.last_tick().released;
-        if !self.has_new_call(released) {
+        if !self.has_new_call() {
             return Ok(());
         }
         if self.wire.is_open() {
@@ -248,9 +263,10 @@ impl VisitorSocket {
     }
 
     /// Returns whether this visitor is called, and this socket has not handled the call yet.
-    fn has_new_call(&self, released: u64) -> bool {
+    fn has_new_call(&self) -> bool {
+        let released = self.room.last_tick().released;
         self.listener
-            .standing(|standing| standing.has_new_call(released))
+            .standing(|standing| standing.has_new_call(released, Instant::now()))
     }
 
     async fn tell_newest_line(&mut self) -> Result<(), SocketEnd> {
@@ -259,14 +275,16 @@ impl VisitorSocket {
         self.send_frame(&line)?;
         self.listener
             .standing(|standing| standing.note_line(Instant::now(), true));
-        self.tell_turn(&tick).await
+        self.tell_turn().await
     }
 
-    async fn tell_turn(&mut self, tick: &RoomTick) -> Result<(), SocketEnd> {
-        let rank = self.listener.standing(|standing| standing.rank);
-        let Some(rank) = rank.filter(|_| self.has_new_call(tick.released)) else {
+    /// Tells a visitor who is called anew where the place stands. Whoever can claim a pass gets the
+    /// `turn` frame. Whoever is in the line again, because the last pass has ended, gets the
+    /// `place` frame.
+    async fn tell_turn(&mut self) -> Result<(), SocketEnd> {
+        if !self.has_new_call() {
             return Ok(());
-        };
+        }
         let now = self.rooms.now_ms();
         // A visitor who already has a pass, or whose order is done, gets no `turn` frame.
         let status = self
@@ -280,14 +298,28 @@ impl VisitorSocket {
             // The store cannot answer now. It is asked again with the next `line` frame.
             Err(_) => return Ok(()),
         };
-        self.listener
-            .standing(|standing| standing.is_call_handled = true);
-        let is_called = |place| describe(&self.room, &place, now).state == PlaceState::Called;
-        if !place.is_some_and(is_called) {
-            return Ok(());
+        let view = place.map(|place| describe(&self.room, &place, now));
+        let state = view.as_ref().map(|view| view.state);
+        let lives_ms = place
+            .and_then(|place| place.pass_exp)
+            .filter(|_| state == Some(PlaceState::Admitted))
+            .map(|exp| u64::try_from(exp.saturating_mul(1_000) - now).unwrap_or(0));
+        self.listener.standing(|standing| {
+            standing.is_call_handled = state != Some(PlaceState::Waiting);
+            standing.pass_until = lives_ms.map(|ms| Instant::now() + Duration::from_millis(ms));
+        });
+        match (state, place, view) {
+            (Some(PlaceState::Called), _, Some(view)) => {
+                let claim_before = view.claim_before;
+                self.send_message(&LiveMessage::Turn { claim_before })
+            }
+            (Some(PlaceState::Waiting), Some(place), _) => {
+                self.listener
+                    .standing(|standing| standing.called_behind = place.called_behind);
+                self.tell_place()
+            }
+            _ => Ok(()),
         }
-        let claim_before = claim_before(&self.room, rank);
-        self.send_message(&LiveMessage::Turn { claim_before })
     }
 
     async fn tell_room(&mut self) -> Result<(), SocketEnd> {
@@ -297,11 +329,15 @@ impl VisitorSocket {
 
     fn tell_place(&self) -> Result<(), SocketEnd> {
         let rank = self.room.rank(self.place.number);
-        self.listener.standing(|standing| standing.rank = rank);
-        let ahead = rank.map(|rank| self.room.last_tick().ahead(rank));
+        let turn = self.listener.standing(|standing| {
+            standing.turn = rank.map(|rank| turn_of(rank, standing.called_behind));
+            standing.turn
+        });
+        let ahead = turn.map(|turn| self.room.last_tick().ahead(turn));
         self.send_message(&LiveMessage::Place {
             number: self.place.number,
             rank,
+            turn,
             ahead,
         })
     }
@@ -325,6 +361,14 @@ impl VisitorSocket {
             note,
         })?;
         Ok(SocketEnd::place_revoked())
+    }
+
+    fn tell_idle(&self, ends_at: Option<i64>) -> Result<(), SocketEnd> {
+        let in_s = |at: i64| u64::try_from((at - self.rooms.now_ms()).max(0) / 1_000).unwrap_or(0);
+        self.send_message(&LiveMessage::Idle {
+            ends_at: ends_at.map(rfc3339),
+            ends_in_s: ends_at.map(in_s),
+        })
     }
 
     fn tell_hold(&self, signal: &HoldSignal) -> Result<(), SocketEnd> {
@@ -386,6 +430,9 @@ impl VisitorSocket {
                 let watch = watched.ok_or_else(|| SocketEnd::policy("there is no such show"))?;
                 watch.catch_up();
                 self.watch = Some(watch);
+                // Whoever has a pass and begins to watch seats does something.
+                let now_s = self.rooms.now_ms().div_euclid(1_000);
+                self.room.activity().note(self.place.number, now_s);
             }
             LiveRequest::Unwatch {} => self.watch = None,
             LiveRequest::Resync {} => {

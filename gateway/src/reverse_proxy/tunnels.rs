@@ -109,9 +109,10 @@ pub async fn end_stopped_tunnels(shop: ShopGuard, mut stopping: watch::Receiver<
         let room = shop.waiting_line.rooms.get(&shop.room).ok();
         shop.tunnels.end_unless(|pass| {
             pass.map_or(is_open_to_all, |pass| {
-                let is_stopped = room
-                    .as_ref()
-                    .is_some_and(|room| room.pass_stopped(pass.number, now).is_some());
+                let is_stopped = room.as_ref().is_some_and(|room| {
+                    room.pass_stopped(pass.number, now).is_some()
+                        || room.stops().visit_end(pass.number, pass.iat).is_some()
+                });
                 pass.exp > now.div_euclid(1000) && !is_stopped
             })
         });

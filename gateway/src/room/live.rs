@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_pass::Digest;
 use fairgate_rules::choosing_time::ChoosingTime;
+use fairgate_rules::claim_timing::turn_of;
 use fairgate_rules::counter::ReleaseCounter;
 use fairgate_rules::draw::{self, record::DrawRecord};
 use fairgate_rules::limits::PaceMemory;
@@ -17,6 +18,7 @@ use fairgate_rules::room_document::{JoinCodePolicy, LineMethod};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::activity::VisitorActivity;
 use super::draw_state::DrawState;
 use super::presence::VisitorPresence;
 use super::refused_calls::RefusedCalls;
@@ -25,6 +27,7 @@ use super::tick::RoomTick;
 use super::told_none::VisitorsToldNone;
 use super::wish_board::WishBoard;
 use crate::ledger::{PassStopCause, ReleaseRow, RoomRow};
+use crate::store::Place;
 
 /// A handle on one room.
 #[derive(Clone)]
@@ -54,6 +57,7 @@ struct RoomState {
     refused_calls: RefusedCalls,
     choosing_time: Mutex<ChoosingTime>,
     told_none: VisitorsToldNone,
+    activity: VisitorActivity,
     wishes: WishBoard,
     release: tokio::sync::Mutex<ReleaseCounter>,
     nudge: Notify,
@@ -81,6 +85,7 @@ impl Room {
             refused_calls: RefusedCalls::default(),
             choosing_time: Mutex::default(),
             told_none: VisitorsToldNone::default(),
+            activity: VisitorActivity::default(),
             wishes: WishBoard::default(),
             release: tokio::sync::Mutex::new(release.into()),
             nudge: Notify::new(),
@@ -261,6 +266,12 @@ impl Room {
         &self.inner.told_none
     }
 
+    /// Returns what the visitors inside did at this node since the last report to the store.
+    #[must_use]
+    pub fn activity(&self) -> &VisitorActivity {
+        &self.inner.activity
+    }
+
     /// Returns what the places wish for, as this node knows it.
     #[must_use]
     pub fn wishes(&self) -> &WishBoard {
@@ -331,6 +342,18 @@ impl Room {
             .ok()
             .and_then(|at| ranked.rank_of.get(at));
         Some(drawn_rank.map_or(number, |rank| u64::from(*rank)))
+    }
+
+    /// Returns the turn of a place at `now` (ms): the place is called once this rank is released.
+    /// Before its first pass that is its rank. In a room with a draw, returns `None` before the
+    /// draw.
+    #[must_use]
+    pub fn turn(&self, place: &Place, now: i64) -> Option<u64> {
+        let is_over = place
+            .pass_exp
+            .is_some_and(|exp| exp <= now.div_euclid(1000));
+        let called_behind = place.called_behind.filter(|_| is_over);
+        Some(turn_of(self.rank(place.number)?, called_behind))
     }
 
     /// Returns whether this is the built-in room.

@@ -1,5 +1,6 @@
 //! A room: its document, its phase, its draw, and the handle that the rest of the gateway uses.
 
+pub mod activity;
 mod calendar;
 mod draw_state;
 pub mod http;

@@ -36,6 +36,9 @@ pub struct RoomDependencies {
     pub health: BookingHealth,
     /// Becomes true when the process drains.
     pub stopping: watch::Receiver<bool>,
+    /// The room whose passes guard a shop that is not Fairgate's. This process does not see what
+    /// their holders do there.
+    pub shop_room: Option<String>,
 }
 
 /// Makes the secret of a draw.
@@ -228,6 +231,12 @@ impl RoomRegistry {
     #[must_use]
     pub fn core(&self) -> &Arc<dyn BookingCore> {
         &self.inner.dependencies.core
+    }
+
+    /// Returns whether the passes of a room guard a shop that is not Fairgate's.
+    #[must_use]
+    pub fn guards_shop(&self, room: &str) -> bool {
+        self.inner.dependencies.shop_room.as_deref() == Some(room)
     }
 
     /// Returns the keys that sign and verify.

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use fairgate_pass::{Holder, LEEWAY_S};
+use fairgate_pass::{Holder, LEEWAY_S, VisitEndCause};
 
-use crate::ledger::{PassStopCause, StoppedPass};
+use crate::ledger::{EndedPass, NewPassStops, PassStopCause, StoppedPass};
 
 /// What a node knows of the passes and places that ended early.
 #[derive(Default)]
@@ -24,6 +24,8 @@ struct KnownStops {
     cursor: u64,
     /// Stopped passes by join number.
     passes: HashMap<u64, StoppedPass>,
+    /// The last visit of each join number that ended early.
+    ended: HashMap<u64, EndedPass>,
     /// The holders whose places the promoter ended, with the promoter's note to each.
     revoked: HashMap<Holder, Arc<str>>,
 }
@@ -43,11 +45,15 @@ impl RoomStops {
         self.revoked.store(count, Ordering::Relaxed);
     }
 
-    /// Adds the stopped passes that were read from the ledger. Forgets the passes that nobody can
-    /// use any more at `now_s`, unless the promoter revoked them.
-    pub(crate) fn note(&self, stopped: &[StoppedPass], now_s: i64) {
+    /// Adds the stopped passes and the ended visits that were read from the ledger. Forgets the
+    /// passes that nobody can use any more at `now_s`, unless the promoter revoked them.
+    pub(crate) fn note(&self, read: &NewPassStops, now_s: i64) {
         let mut known = self.known.write();
-        for pass in stopped {
+        for visit in &read.ended {
+            known.ended.insert(visit.number, visit.clone());
+        }
+        known.ended.retain(|_, visit| visit.exp + LEEWAY_S > now_s);
+        for pass in &read.stopped {
             if pass.cause == PassStopCause::Revoked {
                 known
                     .revoked
@@ -69,6 +75,22 @@ impl RoomStops {
     /// Returns why the pass of a number was stopped, if it was.
     pub fn cause(&self, number: u64) -> Option<PassStopCause> {
         self.known.read().passes.get(&number).map(|pass| pass.cause)
+    }
+
+    /// Returns why the visit with a pass of this number ended early, if it did. The pass was issued
+    /// at `issued_s`.
+    pub fn visit_end(&self, number: u64, issued_s: i64) -> Option<VisitEndCause> {
+        let known = self.known.read();
+        let visit = known.ended.get(&number)?;
+        (issued_s <= visit.issued_s).then_some(visit.cause)
+    }
+
+    /// Returns why the last visit of a number ended early, if its pass ended at `pass_exp` (unix
+    /// seconds) for that reason.
+    pub fn last_visit_end(&self, number: u64, pass_exp: i64) -> Option<VisitEndCause> {
+        let known = self.known.read();
+        let visit = known.ended.get(&number)?;
+        (visit.ended_s == pass_exp).then_some(visit.cause)
     }
 
     /// Returns the promoter's note to a visitor whose place the promoter ended, or `None` if the

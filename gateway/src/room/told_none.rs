@@ -22,9 +22,10 @@ pub struct PassTimes {
 }
 
 impl VisitorsToldNone {
-    /// Notes that the visitor of a number was told that there are no seats for it.
-    pub fn note_told(&self, number: u64, pass: PassTimes) {
-        self.by_number.lock().insert(number, pass);
+    /// Notes that the visitor of a number was told that there are no seats for it. Returns whether
+    /// this was not known of the visit.
+    pub fn note_told(&self, number: u64, pass: PassTimes) -> bool {
+        self.by_number.lock().insert(number, pass) != Some(pass)
     }
 
     /// Notes that the visitor of a number holds seats.

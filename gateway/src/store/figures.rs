@@ -84,6 +84,8 @@ pub struct RecordedPassClaim {
     pub reserved: Option<u64>,
     /// Expiry of the pass, unix seconds.
     pub exp_s: i64,
+    /// When the claim was written, unix seconds.
+    pub at_s: i64,
 }
 
 /// A claim that could not be written, although its visitor was admitted.

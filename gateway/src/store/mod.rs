@@ -6,9 +6,11 @@ mod baskets;
 #[cfg(test)]
 pub mod contract;
 mod figures;
+mod join_times;
 mod memory;
 mod place;
 pub mod redis;
+mod visits;
 mod wishes;
 
 use std::sync::Arc;
@@ -28,6 +30,7 @@ pub use place::{
     StoreJoinRequest, StoreLeaveRequest, TollRefusal, WaitRequest, WaitReservation,
 };
 
+pub use visits::{EndedVisit, IdleVisitor, LapsedVisit};
 pub use wishes::{CHANGES_MAX, WishChanges, WishCursor, WishList};
 
 use fairgate_rules::network_limits::NetworkPlaces;
@@ -284,6 +287,33 @@ pub trait RoomStore: Send + Sync + 'static {
         number: u64,
         now: i64,
     ) -> Result<Vec<NotedBasket>, StoreFailure>;
+    /// Notes when visitors did something, as pairs of a number and unix seconds. A time in the
+    /// future means that the visitor counts as active until then. Earlier times than the known ones
+    /// and visitors who are not inside change nothing.
+    async fn note_active(&self, room: &str, active: &[(u64, i64)]) -> Result<(), StoreFailure>;
+    /// Returns the visitors inside who have done nothing since `until_s`, longest first, but at
+    /// most `max`. A claim counts as doing something, and so does the moment at which the store
+    /// read the passes from the ledger.
+    async fn idle_visitors(
+        &self,
+        room: &str,
+        until_s: i64,
+        max: u32,
+    ) -> Result<Vec<IdleVisitor>, StoreFailure>;
+    /// Ends visits before their passes run out. The entries are free once no node takes the passes.
+    /// Calling again is harmless.
+    async fn end_visits(&self, room: &str, ended: &[EndedVisit]) -> Result<(), StoreFailure>;
+    /// Notes that no seats that fitted were free for the visitor of a number, so that its visit
+    /// does not count unless it makes a basket.
+    async fn excuse_visit(&self, room: &str, number: u64) -> Result<(), StoreFailure>;
+    /// Notes that a basket has lapsed. Counts each basket once. Returns `None` if its holder has no
+    /// place with a pass, or the store does not know the basket.
+    async fn note_lapse(
+        &self,
+        room: &str,
+        holder: Holder,
+        hold: &str,
+    ) -> Result<Option<LapsedVisit>, StoreFailure>;
     /// Returns the numbers of visitors who have not been seen for [`AWAY_AFTER_S`]. A store may
     /// report a visitor a few seconds late, but never early. No visitor is away for
     /// [`AWAY_AFTER_S`] after the first call, and again after the store lost the room. If the line

@@ -4,6 +4,7 @@ use fairgate_pass::{Digest, Holder};
 use fairgate_rules::network_limits::{NetworkBounds, NetworkPlaces};
 
 use super::StoreFailure;
+use super::visits::STOPPED_WITHIN_S;
 use crate::ledger::{NetworkKey, NetworkKeys};
 
 /// The id of something that counts only once: a solved challenge, or a code that moves a place.
@@ -127,6 +128,11 @@ pub struct Place {
     pub code: Option<Digest>,
     /// Expiry of the place's last pass, unix seconds.
     pub pass_exp: Option<i64>,
+    /// Before this place is called again, all ranks below this are called: those who stood in line
+    /// when its last pass ended. 0 if that visit does not count, because no seats that fitted were
+    /// free. While the pass lives, it is what would be if the pass ended now. `None` if the place
+    /// never had a pass.
+    pub called_behind: Option<u64>,
     /// Whether an order of this visitor was ticketed.
     pub done: bool,
     /// Whether the place was given by the call that returned it.
@@ -182,9 +188,6 @@ pub struct StoreLeaveRequest {
     /// The current time, milliseconds since the epoch.
     pub now: i64,
 }
-
-/// A pass that was stopped is refused by every node after this time, in seconds.
-const STOPPED_WITHIN_S: i64 = 2;
 
 impl StoreLeaveRequest {
     /// Returns the time (unix seconds) from which on no node takes the pass of this number. Until

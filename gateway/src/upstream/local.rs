@@ -16,8 +16,8 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::{
     BookingCondition, BookingCore, BookingDependencies, BookingFailure, BookingPulse,
-    BookingSeatSnapshot, HoldSignal, LeftBasket, OnsaleReply, PulseRequest, RoomEndNotice,
-    ShowSummary, StoppedPassNotice,
+    BookingSeatSnapshot, HoldSignal, LivingHold, OnsaleReply, PulseRequest, RoomEndNotice,
+    ShowSummary, StoppedPassNotice, VisitorsHold,
 };
 
 /// How many signals wait for a slow reader before the oldest are dropped.
@@ -147,8 +147,15 @@ impl BookingCore for EmbeddedBooking {
         Ok(self.booking.gateways().waiting(connected).await?)
     }
 
-    async fn end_left_baskets(&self, left: Vec<LeftBasket>) -> Result<(), BookingFailure> {
+    async fn end_left_baskets(&self, left: Vec<VisitorsHold>) -> Result<(), BookingFailure> {
         Ok(self.booking.gateways().end_left_baskets(left).await?)
+    }
+
+    async fn living_holds(
+        &self,
+        holds: Vec<VisitorsHold>,
+    ) -> Result<Vec<LivingHold>, BookingFailure> {
+        Ok(self.booking.gateways().living_holds(holds).await?)
     }
 
     async fn condition(&self) -> BookingCondition {

@@ -19,10 +19,11 @@ pub use booking::config::PaymentSettings;
 pub use booking::http::route_kinds::{RouteKind, route_kind};
 pub use booking::internal::gateway_desk::{BookingCondition, BookingPulse, ShowSummary};
 pub use booking::internal::wire::{
-    InternalHoldSignal as HoldSignal, LeftBasket, OnsaleReply, PulseRequest, RoomEndNotice,
-    StoppedPassNotice,
+    InternalHoldSignal as HoldSignal, LivingHold, OnsaleReply, PulseRequest, RoomEndNotice,
+    StoppedPassNotice, VisitorsHold,
 };
 pub use booking::inventory::seats::{CategorySeatsLeft, PriceTier, ShowSeatsLeft};
+pub use booking::ledger::EndedVisit as EndedVisitNotice;
 use bytes::Bytes;
 use fairgate_base::clock::Clock;
 use fairgate_base::config::SecretSetting;
@@ -168,7 +169,12 @@ pub trait BookingCore: Send + Sync + 'static {
     async fn sync_waiting(&self, connected: Vec<Holder>) -> Result<Vec<Holder>, BookingFailure>;
     /// Ends baskets whose visitors are gone. A basket that has ended or has become an order stays
     /// as it is. Calling again is harmless.
-    async fn end_left_baskets(&self, left: Vec<LeftBasket>) -> Result<(), BookingFailure>;
+    async fn end_left_baskets(&self, left: Vec<VisitorsHold>) -> Result<(), BookingFailure>;
+    /// Returns which of these holds live.
+    async fn living_holds(
+        &self,
+        holds: Vec<VisitorsHold>,
+    ) -> Result<Vec<LivingHold>, BookingFailure>;
     /// Subscribes to the signals about holds, which go on to the visitors' sockets.
     fn hold_signals(&self) -> tokio::sync::broadcast::Receiver<HoldSignal>;
 }

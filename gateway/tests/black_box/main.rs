@@ -30,6 +30,7 @@ mod first_load;
 mod free;
 mod going_in;
 mod harness;
+mod idle_passes;
 mod keyboard;
 mod large_parties;
 mod last_seats;

@@ -5,14 +5,14 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use booking::internal::wire::LeftBasket;
+use booking::internal::wire::VisitorsHold;
 use fairgate_model::grid::picture::CellChanges;
 use fairgate_model::ids::ShowId;
 use fairgate_model::onsale::{OnsaleReport, OnsaleRequest, OnsaleStep};
 use fairgate_pass::Holder;
 use gateway::upstream::{
     BookingCondition, BookingCore, BookingFailure, BookingPulse, BookingSeatSnapshot, HoldSignal,
-    OnsaleReply, PulseRequest, RoomEndNotice, ShowSummary, StoppedPassNotice,
+    LivingHold, OnsaleReply, PulseRequest, RoomEndNotice, ShowSummary, StoppedPassNotice,
 };
 use tokio::sync::broadcast;
 use utoipa_axum::router::OpenApiRouter;
@@ -31,7 +31,7 @@ struct State {
     coverage: Vec<(String, Vec<String>)>,
     waiting: Vec<Holder>,
     here: Vec<Holder>,
-    left_baskets: Vec<LeftBasket>,
+    left_baskets: Vec<VisitorsHold>,
     onsale_refusal: Option<(OnsaleStep, OnsaleReport)>,
     withheld: Vec<ShowId>,
 }
@@ -207,7 +207,14 @@ impl BookingCore for Bare {
         Ok(state.waiting.clone())
     }
 
-    async fn end_left_baskets(&self, left: Vec<LeftBasket>) -> Result<(), BookingFailure> {
+    async fn living_holds(
+        &self,
+        _holds: Vec<VisitorsHold>,
+    ) -> Result<Vec<LivingHold>, BookingFailure> {
+        Ok(Vec::new())
+    }
+
+    async fn end_left_baskets(&self, left: Vec<VisitorsHold>) -> Result<(), BookingFailure> {
         self.state.lock().left_baskets.extend(left);
         Ok(())
     }

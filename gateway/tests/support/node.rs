@@ -74,6 +74,7 @@ impl Node {
             clock,
             health: BookingHealth::new(load.clone()),
             stopping,
+            shop_room: None,
         });
         let personal = PersonalEventHub::default();
         let follower =

@@ -1,15 +1,16 @@
 //! Joins the styles of a page into one file without comments and superfluous whitespace.
 
-/// The styles of each joined file, in their order. Every page has the base. The lobby loads `draw`
-/// and `wish` later.
-pub(super) const PAGE_STYLES: [(&str, &[&str]); 8] = [
-    ("base", &["base", "lists"]),
+/// The styles of each joined file, in their order. Every page has the base. The lobby loads `draw`,
+/// `still` and `wish` later.
+pub(super) const PAGE_STYLES: [(&str, &[&str]); 9] = [
+    ("base", &["base", "lists", "still"]),
     ("draw", &["draw"]),
     ("lobby", &["base", "lobby"]),
     ("order", &["base", "lists", "order"]),
     ("search", &["base", "lists", "search"]),
-    ("seats", &["base", "lists", "seats"]),
-    ("train", &["base", "lists", "seats", "search"]),
+    ("seats", &["base", "lists", "seats", "still"]),
+    ("still", &["still"]),
+    ("train", &["base", "lists", "seats", "search", "still"]),
     ("wish", &["wish"]),
 ];
 

@@ -66,6 +66,7 @@ problem_codes! {
         KeyInvalid "key_invalid": "The key is not known here",
         KeyRequired "key_required": "A key is required",
         OrderKeyRequired "order_key_required": "Show whose order it is",
+        PassEnded "pass_ended": "Your turn is over",
         PassExpired "pass_expired": "Your time for choosing seats is over",
         PassInvalid "pass_invalid": "The pass is not valid",
         PassStopped "pass_stopped": "The pass was ended",

@@ -4,6 +4,7 @@ use fairgate_base::http::{Problem, ProblemCode};
 use fairgate_model::counted::counted;
 use fairgate_model::holds::HoldPurpose;
 use fairgate_model::ids::{HoldId, OrderId};
+use fairgate_pass::VisitEndCause;
 use serde_json::{Map, json};
 
 use super::stretch::stretch_problem;
@@ -127,6 +128,23 @@ pub fn pass_stopped(room: &str) -> Problem {
             "The pass no longer opens anything new, because its place was left or ended by the promoter, or the room was closed. No new seats were held. What you hold or ordered you can still pay, read or give back. /r/{room} says how things stand."
         ),
     )
+}
+
+/// Builds 401 `pass_ended`: the visit ended before the pass ran out.
+#[must_use]
+pub fn pass_ended(room: &str, cause: VisitEndCause) -> Problem {
+    let why = match cause {
+        VisitEndCause::Idle => "nothing was done with the pass for a while",
+        VisitEndCause::Lapses => "several baskets were left until their time ran out",
+    };
+    no_new_seats(
+        ProblemCode::PassEnded,
+        room,
+        format!(
+            "The turn is over, because {why}. No new seats were held. The place in the line is kept, and what you hold or ordered you can still pay, read or give back. For new seats wait at /r/{room} until your turn comes again."
+        ),
+    )
+    .with_member("cause", cause.as_str())
 }
 
 /// Builds the problem of a pass that can take nothing new.

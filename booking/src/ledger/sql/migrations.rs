@@ -173,4 +173,12 @@ INSERT INTO provider_asked (set_back) VALUES (0);
     ),
     // The deadline to pay before a declined payment shortened it. NULL while none was declined.
     Migration::of_both("ALTER TABLE orders ADD COLUMN full_pay_until BIGINT;"),
+    // A visit that ended before its pass ran out: when the pass was issued, and why the visit
+    // ended. NULL if the visitor gets no other pass.
+    Migration::of_both(
+        "
+ALTER TABLE stopped_passes ADD COLUMN issued_s BIGINT;
+ALTER TABLE stopped_passes ADD COLUMN visit_end TEXT;
+",
+    ),
 ];

@@ -2,21 +2,23 @@
 //! the catalogue's version, and each change locks that row. So a node that reads a cursor also
 //! finds all rows up to it.
 
-use fairgate_databases::SqlTransaction;
+use fairgate_databases::{SqlTransaction, ToSqlValue};
+use fairgate_pass::VisitEndCause;
 
 use super::Ledger;
 use super::rows::Result;
-use crate::ledger::{NewStops, RoomEnd, StoppedPassRow};
+use crate::ledger::{EndedVisit, LedgerError, NewStops, PassStop, RoomEnd, StoppedPassRow};
 
 /// The passes that were stopped.
 impl Ledger {
-    /// Records that these passes of a room were stopped. Each pass is given as its join number and
-    /// its expiry (unix seconds). If a pass is recorded already, its row stays as it is. Rows of
-    /// passes that expired at `accepted_after_s` or earlier are deleted.
+    /// Records that these passes of a room were stopped. If a pass of the same number is recorded
+    /// already, its row is replaced only if that visit has ended and this pass is newer, or the
+    /// visitor gets no other pass. Rows of passes that expired at `accepted_after_s` or earlier are
+    /// deleted.
     pub async fn stop_passes(
         &self,
         room: &str,
-        passes: Vec<(u64, i64)>,
+        passes: Vec<PassStop>,
         accepted_after_s: i64,
     ) -> Result<()> {
         self.installation
@@ -47,7 +49,7 @@ impl Ledger {
 async fn stop_passes(
     tx: &SqlTransaction,
     room: &str,
-    passes: &[(u64, i64)],
+    passes: &[PassStop],
     accepted_after_s: i64,
 ) -> Result<()> {
     if passes.is_empty() {
@@ -58,10 +60,21 @@ async fn stop_passes(
     if tx.is_postgres() {
         insert_fused(tx, room, passes, seq).await?;
     } else {
-        let sql = "INSERT INTO stopped_passes (room, number, expires_s, seq)
-             VALUES ($1, $2, $3, $4) ON CONFLICT (room, number) DO NOTHING";
-        for (number, expires_s) in passes {
-            tx.execute(sql, &[&room, number, expires_s, &seq]).await?;
+        let sql = format!(
+            "INSERT INTO stopped_passes AS s (room, number, expires_s, issued_s, visit_end, seq)
+             VALUES ($1, $2, $3, $4, $5, $6) {REPLACES_OLDER}"
+        );
+        for stop in passes {
+            let (issued_s, cause) = visit_columns(stop);
+            let values: [&(dyn ToSqlValue + Sync); 6] = [
+                &room,
+                &stop.number,
+                &stop.expires_s,
+                &issued_s,
+                &cause,
+                &seq,
+            ];
+            tx.execute(&sql, &values).await?;
         }
     }
     let sql = "DELETE FROM stopped_passes WHERE expires_s <= $1";
@@ -69,20 +82,43 @@ async fn stop_passes(
     Ok(())
 }
 
+/// Replaces the row of an earlier visit. A row without a visit stays for good.
+const REPLACES_OLDER: &str = "ON CONFLICT (room, number) DO UPDATE SET
+         expires_s = excluded.expires_s, issued_s = excluded.issued_s,
+         visit_end = excluded.visit_end, seq = excluded.seq
+     WHERE s.issued_s IS NOT NULL
+         AND (excluded.issued_s IS NULL OR excluded.issued_s > s.issued_s)";
+
+/// Returns when a visit's pass was issued and why the visit ended, for their columns.
+fn visit_columns(stop: &PassStop) -> (Option<i64>, Option<String>) {
+    let cause = stop.visit.map(|visit| visit.cause.as_str().to_owned());
+    (stop.visit.map(|visit| visit.issued_s), cause)
+}
+
 /// Inserts all passes in one round trip instead of one for each, because a room that is closed may
 /// have thousands.
 async fn insert_fused(
     tx: &SqlTransaction,
     room: &str,
-    passes: &[(u64, i64)],
+    passes: &[PassStop],
     seq: u64,
 ) -> Result<()> {
-    let (numbers, expiries): (Vec<u64>, Vec<i64>) = passes.iter().copied().unzip();
-    let sql = "INSERT INTO stopped_passes (room, number, expires_s, seq)
-         SELECT $1, u.number, u.expires_s, $4
-         FROM unnest($2::bigint[], $3::bigint[]) AS u(number, expires_s)
-         ON CONFLICT (room, number) DO NOTHING";
-    tx.execute(sql, &[&room, &numbers, &expiries, &seq]).await?;
+    let numbers: Vec<u64> = passes.iter().map(|stop| stop.number).collect();
+    let expiries: Vec<i64> = passes.iter().map(|stop| stop.expires_s).collect();
+    // A time of -1 and an empty word stand for NULL.
+    let visits = passes.iter().map(visit_columns);
+    let (issued, causes): (Vec<i64>, Vec<String>) = visits
+        .map(|(issued_s, cause)| (issued_s.unwrap_or(-1), cause.unwrap_or_default()))
+        .unzip();
+    let sql = format!(
+        "INSERT INTO stopped_passes AS s (room, number, expires_s, issued_s, visit_end, seq)
+         SELECT $1, u.number, u.expires_s, NULLIF(u.issued_s, -1), NULLIF(u.visit_end, ''), $6
+         FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::text[])
+             AS u(number, expires_s, issued_s, visit_end) {REPLACES_OLDER}"
+    );
+    let values: [&(dyn ToSqlValue + Sync); 6] =
+        [&room, &numbers, &expiries, &issued, &causes, &seq];
+    tx.execute(&sql, &values).await?;
     Ok(())
 }
 
@@ -106,14 +142,18 @@ async fn stops_after(tx: &SqlTransaction, passes: u64, ends: u64) -> Result<NewS
         ends_cursor: ends,
         ..NewStops::default()
     };
-    let sql = "SELECT room, number, expires_s, seq FROM stopped_passes WHERE seq > $1 ORDER BY seq";
+    let sql = "SELECT room, number, expires_s, seq, issued_s, visit_end FROM stopped_passes
+         WHERE seq > $1 ORDER BY seq";
     for row in tx.query(sql, &[&passes]).await? {
+        stops.cursor = row.get(3)?;
         stops.passes.push(StoppedPassRow {
             room: row.get(0)?,
-            number: row.get(1)?,
-            expires_s: row.get(2)?,
+            pass: PassStop {
+                number: row.get(1)?,
+                expires_s: row.get(2)?,
+                visit: read_visit(row.get(4)?, row.get(5)?)?,
+            },
         });
-        stops.cursor = row.get(3)?;
     }
     let sql = "SELECT room, version, over_from, seq FROM room_ends WHERE seq > $1 ORDER BY seq";
     for row in tx.query(sql, &[&ends]).await? {
@@ -125,4 +165,14 @@ async fn stops_after(tx: &SqlTransaction, passes: u64, ends: u64) -> Result<NewS
         stops.ends_cursor = row.get(3)?;
     }
     Ok(stops)
+}
+
+/// Reads the visit that ended from its columns.
+fn read_visit(issued_s: Option<i64>, cause: Option<String>) -> Result<Option<EndedVisit>> {
+    let (Some(issued_s), Some(cause)) = (issued_s, cause) else {
+        return Ok(None);
+    };
+    let cause = VisitEndCause::parse(&cause);
+    let cause = cause.ok_or_else(|| LedgerError::Corrupt("an unknown end of a visit".into()))?;
+    Ok(Some(EndedVisit { issued_s, cause }))
 }

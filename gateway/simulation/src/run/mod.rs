@@ -6,7 +6,8 @@ mod tally;
 use std::collections::HashSet;
 
 use fairgate_rules::choosing_time::ChoosingTime;
-use fairgate_rules::entry_door::{LOOKS_FOR_SPACE_MS, asks_again_ms};
+use fairgate_rules::claim_timing::turn_of;
+use fairgate_rules::entry_door::{ASKS_AGAIN_MS, LOOKS_FOR_SPACE_MS, asks_again_ms};
 use fairgate_rules::estimate::UnknownWait;
 use fairgate_rules::limits::{PaceLimits, PaceMeasurements, PaceMemory};
 use fairgate_rules::pace::{
@@ -220,8 +221,18 @@ impl SaleRun<'_> {
         // The claim of a visitor whose pass ran out is not the first one.
         let first = visitor.entered_ms == 0;
         let pace = &self.world.sale.room.pace;
+        let behind = visitor.called_behind(pace.pass_s, |ended_s| self.line.end(ended_s));
+        let turn = turn_of(visitor.rank, behind);
+        if turn >= self.released {
+            let again_ms = now_ms + ASKS_AGAIN_MS as i64;
+            return self
+                .world
+                .schedule
+                .add(again_ms, SaleEvent::Claim { visit });
+        }
         let decision = self.cohorts.admit(&ClaimToEnter {
             rank: visitor.rank,
+            turn,
             first,
             inside: self.tally.inside(),
             max_inside: pace.max_inside,

@@ -1,7 +1,9 @@
 //! Contract cases for passes and places that end early.
 
+use fairgate_pass::VisitEndCause;
+
 use super::*;
-use crate::ledger::{NetworkKey, PassStopCause, PlaceSelection, StoppedPass};
+use crate::ledger::{EndedPass, NetworkKey, PassStopCause, PlaceSelection, StoppedPass};
 
 pub(super) const OPENED_TWICE: &[Case] = contract_cases![|twice| (&twice.ledger, &twice.reopened);
     a_leaving_stops_the_pass_and_every_node_reads_it,
@@ -9,6 +11,8 @@ pub(super) const OPENED_TWICE: &[Case] = contract_cases![|twice| (&twice.ledger,
     a_closed_room_has_no_passes_left,
     a_selection_finds_living_places_only,
     of_a_claim_and_a_revocation_at_once_no_pass_is_left,
+    a_visit_ends_once_and_its_visitor_can_claim_again,
+    visits_of_ended_places_and_of_newer_passes_do_not_end,
 ];
 
 fn pass(number: u64, exp: i64) -> PassRow {
@@ -28,6 +32,16 @@ async fn with_places(ledger: &RoomLedger, id: &str, places: u64) {
     for number in 0..places {
         ledger.record_join(id, join(number)).await.unwrap();
     }
+}
+
+async fn stopped_after(
+    ledger: &RoomLedger,
+    id: &str,
+    after: u64,
+    now_s: i64,
+) -> (u64, Vec<StoppedPass>) {
+    let read = ledger.stopped_passes(id, after, now_s).await.unwrap();
+    (read.cursor, read.stopped)
 }
 
 fn revoked(note: &str) -> (PassStopCause, String) {
@@ -57,7 +71,7 @@ async fn a_leaving_stops_the_pass_and_every_node_reads_it(
     }
     // Number 0 has the only pass that could still be used.
     assert_eq!(versions_of(reopened, "stop").await, (1, 0));
-    let (cursor, stopped) = reopened.stopped_passes("stop", 0, 10).await.unwrap();
+    let (cursor, stopped) = stopped_after(reopened, "stop", 0, 10).await;
     let expected = StoppedPass {
         number: 0,
         holder: holder(0),
@@ -66,9 +80,9 @@ async fn a_leaving_stops_the_pass_and_every_node_reads_it(
         note: String::new(),
     };
     assert_eq!((cursor, stopped), (1, vec![expected]));
-    let none = reopened.stopped_passes("stop", 1, 10).await.unwrap();
+    let none = stopped_after(reopened, "stop", 1, 10).await;
     assert_eq!(none, (1, Vec::new()));
-    let expired = reopened.stopped_passes("stop", 0, 100).await.unwrap();
+    let expired = stopped_after(reopened, "stop", 0, 100).await;
     assert_eq!(expired, (1, Vec::new()), "its pass is refused anyway");
     for number in 0..3 {
         let claimed = reopened.claim("stop", pass(number, 900), 200).await;
@@ -96,7 +110,7 @@ async fn a_revoked_place_keeps_its_leaf_and_never_gets_a_pass(
     assert_eq!(end(vec![1, 2, 3, 9]).await, 2, "1 and 2 were living");
     assert_eq!(end(vec![1, 2]).await, 0);
     assert_eq!(versions_of(reopened, "revoke").await, (1, 2));
-    let (_, stopped) = reopened.stopped_passes("revoke", 0, 50).await.unwrap();
+    let (_, stopped) = stopped_after(reopened, "revoke", 0, 50).await;
     let mut told: Vec<_> = stopped
         .iter()
         .map(|pass| (pass.number, pass.exp, pass.cause, pass.note.as_str()))
@@ -140,7 +154,7 @@ async fn a_closed_room_has_no_passes_left(ledger: &RoomLedger, reopened: &RoomLe
         "number 0 has expired"
     );
     close().await;
-    let (cursor, stopped) = reopened.stopped_passes("closed", 0, 5).await.unwrap();
+    let (cursor, stopped) = stopped_after(reopened, "closed", 0, 5).await;
     let mut numbers: Vec<_> = stopped.iter().map(|pass| pass.number).collect();
     numbers.sort_unstable();
     assert_eq!((cursor, numbers), (1, vec![1, 2]), "the first has expired");
@@ -201,11 +215,72 @@ async fn of_a_claim_and_a_revocation_at_once_no_pass_is_left(
     let (claimed, ended) = futures_util::join!(join_all(claims), join_all(ends));
     assert!(claimed.iter().all(Result::is_ok));
     assert!(ended.into_iter().all(|count| count.unwrap() == 1));
-    let (_, stopped) = ledger.stopped_passes("race", 0, 0).await.unwrap();
+    let (_, stopped) = stopped_after(ledger, "race", 0, 0).await;
     assert_eq!(stopped.len(), 30);
     for number in 0..30 {
         let again = ledger.claim("race", pass(number, 200), 2).await.unwrap();
         let stopped = LedgerClaimOutcome::Stopped(PassStopCause::Revoked);
         assert_eq!(again, stopped, "number {number}");
     }
+}
+
+async fn a_visit_ends_once_and_its_visitor_can_claim_again(
+    ledger: &RoomLedger,
+    reopened: &RoomLedger,
+) {
+    with_places(ledger, "visits", 3).await;
+    for number in 0..3 {
+        let claimed = ledger.claim("visits", pass(number, 600), 1).await.unwrap();
+        assert!(matches!(claimed, LedgerClaimOutcome::Claimed(_)));
+    }
+    let both = vec![(0, 600), (1, 600)];
+    let end = async |ledger: &RoomLedger| {
+        let ended = ledger.end_visits("visits", both.clone(), VisitEndCause::Idle, 130);
+        ended.await.unwrap();
+    };
+    tokio::join!(end(ledger), end(reopened));
+    let read = reopened.stopped_passes("visits", 0, 130).await.unwrap();
+    let expected = [0, 1].map(|number| EndedPass {
+        number,
+        holder: holder(number),
+        issued_s: 1,
+        exp: 600,
+        ended_s: 130,
+        cause: VisitEndCause::Idle,
+    });
+    let mut ended = read.ended;
+    ended.sort_by_key(|ended| ended.number);
+    assert_eq!((ended, read.stopped), (expected.to_vec(), Vec::new()));
+    let nothing_new = reopened.stopped_passes("visits", read.cursor, 130).await;
+    assert!(nothing_new.unwrap().ended.is_empty());
+    let passes = ledger.line("visits").await.unwrap().passes;
+    let exp_of = |number| passes.iter().find(|(of, _)| *of == number).unwrap().1;
+    assert_eq!([exp_of(0), exp_of(1), exp_of(2)], [130, 130, 600]);
+    let second = PassRow {
+        iat: 200,
+        ..pass(0, 800)
+    };
+    let claimed = reopened.claim("visits", second.clone(), 200).await.unwrap();
+    assert_eq!(claimed, LedgerClaimOutcome::Claimed(second));
+}
+
+async fn visits_of_ended_places_and_of_newer_passes_do_not_end(
+    ledger: &RoomLedger,
+    reopened: &RoomLedger,
+) {
+    with_places(ledger, "newer", 2).await;
+    for number in 0..2 {
+        ledger.claim("newer", pass(number, 600), 1).await.unwrap();
+    }
+    ledger
+        .record_leave("newer", 0, 10_000, false)
+        .await
+        .unwrap();
+    let of_other_passes = vec![(0, 600), (1, 599)];
+    let ended = ledger.end_visits("newer", of_other_passes, VisitEndCause::Lapses, 20);
+    ended.await.unwrap();
+    let read = reopened.stopped_passes("newer", 0, 20).await.unwrap();
+    assert_eq!((read.ended.len(), read.stopped.len()), (0, 1));
+    let live = reopened.claim("newer", pass(1, 900), 20).await.unwrap();
+    assert_eq!(live, LedgerClaimOutcome::Claimed(pass(1, 600)));
 }

@@ -133,4 +133,13 @@ INSERT INTO gw_set_back (counter) VALUES (0);
 CREATE TABLE gw_renewed_secrets (counter BIGINT NOT NULL);
 INSERT INTO gw_renewed_secrets (counter) VALUES (0);
 "),
+    // The visits that ended before their passes ran out.
+    Migration::of_both("
+CREATE TABLE gw_ended_visits (
+    room TEXT NOT NULL, number BIGINT NOT NULL, issued_s BIGINT NOT NULL, holder BYTEA NOT NULL,
+    exp BIGINT NOT NULL, ended_s BIGINT NOT NULL, cause TEXT NOT NULL, stop_seq BIGINT NOT NULL,
+    PRIMARY KEY (room, number, issued_s)
+);
+CREATE INDEX gw_ended_visits_by_seq ON gw_ended_visits (room, stop_seq);
+"),
 ];

@@ -27,6 +27,7 @@ mod rooms;
 mod stops;
 #[cfg(test)]
 mod tests;
+mod visits;
 
 use std::sync::Arc;
 

@@ -7,9 +7,11 @@ use fairgate_pass::Holder;
 use futures_util::FutureExt;
 
 use super::columns::Result;
+use super::visits::ended_visits;
 use super::{RoomLedger, notes};
 use crate::ledger::{
-    LedgerError, NetworkKeys, PassStopCause, PlaceSelection, RoomAuditEntry, StoppedPass,
+    LedgerError, NetworkKeys, NewPassStops, PassStopCause, PlaceSelection, RoomAuditEntry,
+    StoppedPass,
 };
 
 impl RoomLedger {
@@ -88,13 +90,9 @@ impl RoomLedger {
     }
 
     /// Reads what was stopped after the cursor `after`: the passes that have not expired at
-    /// `now_s`, and all places that the promoter revoked. Also returns the new cursor.
-    pub async fn stopped_passes(
-        &self,
-        room: &str,
-        after: u64,
-        now_s: i64,
-    ) -> Result<(u64, Vec<StoppedPass>)> {
+    /// `now_s`, all places that the promoter revoked, and the visits that ended early and whose
+    /// passes have not expired.
+    pub async fn stopped_passes(&self, room: &str, after: u64, now_s: i64) -> Result<NewPassStops> {
         self.installation
             .read(room.to_owned(), move |tx, room| {
                 stopped_passes(tx, room, after, now_s).boxed()
@@ -263,7 +261,7 @@ pub(super) async fn stopped_passes(
     room: &str,
     after: u64,
     now_s: i64,
-) -> Result<(u64, Vec<StoppedPass>)> {
+) -> Result<NewPassStops> {
     let sql = "SELECT number, holder, exp, stop_cause, stop_seq, stop_note FROM gw_passes
          WHERE room = $1 AND stop_seq > $2 ORDER BY stop_seq";
     let (mut cursor, mut stopped) = (after, Vec::new());
@@ -282,5 +280,14 @@ pub(super) async fn stopped_passes(
             });
         }
     }
-    Ok((cursor, stopped))
+    let mut ended = Vec::new();
+    for (seq, visit) in ended_visits(tx, room, after, now_s).await? {
+        cursor = cursor.max(seq);
+        ended.push(visit);
+    }
+    Ok(NewPassStops {
+        cursor,
+        stopped,
+        ended,
+    })
 }

@@ -13,6 +13,8 @@ use fairgate_base::http::{JsonBody, Problem, ProblemCode, QueryParams};
 use fairgate_pass::{Jwks, LivePass, PassError, VerifiedPass};
 use serde::{Deserialize, Serialize};
 
+use booking::http::refusals::holds::pass_ended;
+
 use super::required;
 use crate::cookies::{self, CookieKind, PASS_STORED_S};
 use crate::line::claim::{ClaimedPass, claim_pass};
@@ -173,9 +175,9 @@ pub(crate) async fn jwks(State(waiting_line): State<WaitingLine>) -> (HeaderMap,
 /// is not a live pass of the room, the cookie is read, because a site behind a proxy may use the
 /// header `Authorization` for something else.
 ///
-/// # Errors
-/// 401: `pass_invalid` without a pass or with a pass that is not one of this room, `pass_expired`,
-/// or `pass_stopped`. If Bearer and cookie are both refused, the error is the cookie's.
+/// # Errors 401: `pass_invalid` without a pass or with a pass that is not one of this room,
+/// `pass_expired`, `pass_stopped` or `pass_ended`. If Bearer and cookie are both refused, the error
+/// is the cookie's.
 pub fn live_pass(
     waiting_line: &WaitingLine,
     room: &str,
@@ -216,13 +218,18 @@ fn check_live(
             "the pass belongs to another room",
         ));
     }
-    if let Ok(room) = rooms.get(room)
-        && room.pass_stopped(live.number, rooms.now_ms()).is_some()
-    {
-        return Err(pass_problem(
-            ProblemCode::PassStopped,
-            "its place was left or ended by the promoter, or the room was closed",
-        ));
+    let now = rooms.now_ms();
+    if let Ok(room) = rooms.get(room) {
+        if room.pass_stopped(live.number, now).is_some() {
+            return Err(pass_problem(
+                ProblemCode::PassStopped,
+                "its place was left or ended by the promoter, or the room was closed",
+            ));
+        }
+        if let Some(cause) = room.stops().visit_end(live.number, live.iat) {
+            return Err(pass_ended(room.id(), cause));
+        }
+        room.activity().note(live.number, now.div_euclid(1000));
     }
     Ok(live.clone())
 }

@@ -6,6 +6,7 @@ use axum::extract::{ConnectInfo, Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use booking::http::refusals::holds::pass_ended;
 use fairgate_base::clock::rfc3339;
 use fairgate_base::http::{JsonBody, Problem};
 use fairgate_base::log_failed_try;
@@ -209,6 +210,32 @@ pub(crate) async fn begin_checkout(
     let place = required(&waiting_line.rooms, &room, &headers, now).await?;
     let store = waiting_line.rooms.store();
     store.note_checkout(room.id(), place.number, now).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Say that somebody is still there
+///
+/// A pass ends if its holder does nothing for the room's `pass_idle_s`. A page makes this call when
+/// somebody scrolls, types or moves the focus, at most once in 20 seconds.
+#[utoipa::path(post, path = "/v1/rooms/{room}/place/here", operation_id = "say_here", tag = "lobby", params(("room" = String, Path,)),
+    responses((status = 204), (status = 401, description = "place_required, place_invalid; pass_ended with the cause"), (status = 403, description = "origin_refused, revoked"), (status = 410, description = "place_left")))]
+pub(crate) async fn say_here(
+    State(waiting_line): State<WaitingLine>,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<StatusCode, Problem> {
+    waiting_line.web.check_origin(&headers)?;
+    let room = waiting_line.rooms.get(&id)?;
+    let now = waiting_line.rooms.now_ms();
+    let place = required(&waiting_line.rooms, &room, &headers, now).await?;
+    let ended = place
+        .pass_exp
+        .and_then(|exp| room.stops().last_visit_end(place.number, exp));
+    if let Some(cause) = ended {
+        return Err(pass_ended(room.id(), cause));
+    }
+    room.presence().note_visitor(place.number);
+    room.activity().note(place.number, now.div_euclid(1_000));
     Ok(StatusCode::NO_CONTENT)
 }
 

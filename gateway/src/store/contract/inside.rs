@@ -66,6 +66,7 @@ async fn claim_each(
                 number,
                 reserved: Some(number),
                 exp_s,
+                at_s: 1,
             };
             store.note_claim("r", written).await.unwrap();
             admitted.push(number);
@@ -202,6 +203,7 @@ pub(super) async fn a_pass_that_ran_out_fills_an_entry_while_it_is_taken_except_
         number: 1,
         reserved: Some(1),
         exp_s: 100,
+        at_s: 1,
     };
     store.note_claim("r", written).await.unwrap();
     let first = AdmissionDecision::Let { first: true };

@@ -37,6 +37,7 @@ pub(super) async fn visitors_who_are_expected_and_never_come_keep_no_latecomer_o
         number: 0,
         reserved: Some(0),
         exp_s: 12,
+        at_s: 1,
     };
     assert!(store.note_claim("r", claim).await.unwrap());
     let late = 12_000 + idle_ms(Some(2 * VISITOR_U));

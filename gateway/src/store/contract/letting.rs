@@ -132,6 +132,7 @@ pub(super) async fn an_admission_ends_when_its_claim_is_written_or_when_it_is_un
         number: 2,
         reserved: Some(2),
         exp_s: 100,
+        at_s: 1,
     };
     assert!(store.note_claim("r", claim).await.unwrap());
     assert_eq!(enter(2, 1300).await, AdmissionDecision::HasLivePass);
@@ -173,6 +174,7 @@ pub(super) async fn a_claim_that_is_undone_never_takes_back_another_visit(
         number: 0,
         reserved: Some(0),
         exp_s: 100,
+        at_s: 1,
     };
     assert!(store.note_claim("r", claim).await.unwrap());
     store.undo_admission("r", failed(0)).await.unwrap();
@@ -292,6 +294,7 @@ pub(super) async fn a_called_visitor_is_expected_until_they_come_or_leave_or_the
             number,
             reserved: Some(number),
             exp_s: 100,
+            at_s: 1,
         };
         store.note_claim("r", claim).await.unwrap();
     }

@@ -10,6 +10,7 @@ mod late;
 mod letting;
 mod model;
 mod networks;
+mod visits;
 mod wishes;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +30,7 @@ use model::random_steps_follow_the_model_over_restarts;
 use networks::*;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use visits::*;
 use wishes::*;
 
 use super::{
@@ -94,6 +96,7 @@ async fn note_claim_without_admission(store: &dyn RoomStore, number: u64, exp_s:
         number,
         reserved: None,
         exp_s,
+        at_s: 1,
     };
     store.note_claim("r", claimed).await.unwrap()
 }
@@ -141,6 +144,12 @@ fn every_case<'a>() -> Vec<Case<'a>> {
         a_network_gets_as_many_places_as_it_paid_for,
         baskets_are_known_by_number_and_those_made_before_a_checkout_are_in_it,
         it_is_known_who_was_seen_since_a_moment,
+        whoever_had_a_pass_is_called_behind_those_who_stood_in_line_when_it_ended,
+        a_visit_without_seats_that_fit_does_not_count_unless_it_makes_a_basket,
+        a_buyer_who_wants_more_is_called_again_behind_the_line,
+        visitors_who_do_nothing_are_found_the_longest_idle_first,
+        an_ended_visit_frees_its_entry_and_another_pass_goes_on,
+        each_basket_that_lapsed_counts_once_and_for_its_visit,
         the_last_wishes_of_a_number_are_kept_and_their_changes_are_read_once,
         many_changed_wishes_are_read_in_parts,
         the_wishes_of_a_place_that_was_given_up_are_forgotten,
@@ -163,6 +172,7 @@ fn every_case<'a>() -> Vec<Case<'a>> {
         random_steps_follow_the_model_over_restarts,
         the_places_of_networks_are_known_after_a_restart,
         an_ended_place_stays_ended_after_a_restart,
+        after_a_restart_it_is_known_behind_whom_an_ended_visit_is_called,
     ];
     [on_one_store, over_restarts].concat()
 }

@@ -6,6 +6,7 @@ use std::collections::hash_map::Entry;
 
 use fairgate_pass::{Digest, Holder, VOID};
 
+use fairgate_rules::claim_timing::turn_of;
 use fairgate_rules::release_cohorts::{ClaimToEnter, EntryDecision, ReleaseCohorts, TickAccounts};
 
 use super::absence::AbsentNumbers;
@@ -16,10 +17,12 @@ use super::places::{LineSlot, index};
 use super::presence::LinePresence;
 use super::wishes::LineWishes;
 use crate::ledger::{NetworkKeys, StoredLine};
+use crate::store::join_times::JoinTimes;
 use crate::store::{
-    AdmissionDecision, AwayNumbers, Claimant, FailedPassClaim, NumberSet, Place,
-    PresentedPlaceStatus, RecordedPassClaim, RoomCounts, StoreJoinRequest, StoreLeaveRequest,
-    TickEnd, TickFigures, TickFiguresRequest, TollRefusal,
+    AdmissionDecision, AwayNumbers, Claimant, EndedVisit, FailedPassClaim, IdleVisitor,
+    LapsedVisit, NotedBasket, NumberSet, Place, PresentedPlaceStatus, RecordedPassClaim,
+    RoomCounts, StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures, TickFiguresRequest,
+    TollRefusal,
 };
 
 /// The result of a join in memory, before the join is in the ledger.
@@ -65,7 +68,9 @@ impl RoomLine {
             frozen: stored.frozen,
             ..Self::default()
         };
+        let mut join_times = JoinTimes::default();
         for place in &stored.places {
+            join_times.note(place.join.number, place.join.at);
             line.fill_up_to(place.join.number);
             line.slots.push(LineSlot {
                 holder: if place.void { VOID } else { place.join.holder },
@@ -84,8 +89,10 @@ impl RoomLine {
             }
         }
         let slots = &line.slots;
-        line.passes
-            .mark_inside(|number| slots.get(index(number)).is_some_and(LineSlot::may_buy));
+        line.passes.mark_inside(
+            |number| slots.get(index(number)).is_some_and(LineSlot::may_buy),
+            |ended_s| join_times.first_after(ended_s),
+        );
         // The freeze may be above the last recorded number. The numbers between them are void,
         // because their write failed. If the room was in Redis before, Redis may have given numbers
         // that never reached the ledger. All of them are below the life's ceiling. They are void,
@@ -118,6 +125,7 @@ impl RoomLine {
             at: slot.at,
             code: slot.code,
             pass_exp: self.passes.expiry_s(number),
+            called_behind: self.passes.called_behind(number, self.next_number()),
             done: slot.done,
             fresh: false,
         })
@@ -162,6 +170,7 @@ impl RoomLine {
             at: entrant.now,
             code,
             pass_exp: None,
+            called_behind: None,
             done: false,
             fresh: true,
         };
@@ -254,8 +263,12 @@ impl RoomLine {
         if pass_exp.is_some_and(|exp| exp > now_s) {
             return AdmissionDecision::HasLivePass;
         }
+        let behind = self
+            .passes
+            .called_behind(claimant.number, self.next_number());
+        let turn = turn_of(rank, behind);
         // The visitor may have left since the place was read.
-        if rank >= claimant.released || self.has_left(claimant.number) {
+        if turn >= claimant.released || self.has_left(claimant.number) {
             return AdmissionDecision::Wait { entry_in_ms: None };
         }
         if let Err(refusal) = self.networks.check(&claimant.toll, now) {
@@ -269,6 +282,7 @@ impl RoomLine {
         cohorts.lapse(now);
         let claim = ClaimToEnter {
             rank,
+            turn,
             first,
             inside,
             max_inside: claimant.max_inside,
@@ -344,13 +358,18 @@ impl RoomLine {
     /// Notes that a claim was written. Counts its visitor as inside, unless an order was already
     /// ticketed. Returns whether this was the number's first pass.
     pub(super) fn note_claim(&mut self, claimed: &RecordedPassClaim) -> bool {
-        let RecordedPassClaim { number, exp_s, .. } = *claimed;
+        let RecordedPassClaim {
+            number,
+            exp_s,
+            at_s,
+            ..
+        } = *claimed;
         if let Some(rank) = claimed.reserved {
             self.cohorts.end_entry(rank);
         }
         let slot = self.slots.get(index(number)).copied();
         let is_inside = slot.as_ref().is_some_and(LineSlot::may_buy);
-        let first = self.passes.note_pass(number, exp_s, is_inside);
+        let first = self.passes.note_pass(number, exp_s, at_s, is_inside);
         // The visitor may have left while the claim was being written.
         if let Some(slot) = slot.filter(|slot| first && !slot.has_visitor) {
             self.passes.note_left(slot.holder, number);
@@ -360,6 +379,7 @@ impl RoomLine {
 
     pub(super) fn mark_ticketed(&mut self, cursor: u64, holders: &[Holder]) {
         self.finished = self.finished.max(cursor);
+        let next = self.next_number();
         for holder in holders {
             let left = self.passes.take_left(*holder);
             for number in self.by_holder.get(holder).copied().into_iter().chain(left) {
@@ -371,14 +391,14 @@ impl RoomLine {
                 {
                     slot.done = true;
                     self.done += 1;
-                    self.passes.no_longer_inside(number);
+                    self.passes.note_bought(number, next);
                 }
             }
         }
     }
 
     pub(super) fn counts(&mut self, now_s: i64) -> RoomCounts {
-        self.passes.expire(now_s);
+        self.passes.expire(now_s, self.next_number());
         RoomCounts {
             next: self.next_number(),
             joined: self.next_number() - self.absent.voids(),
@@ -397,6 +417,53 @@ impl RoomLine {
 
     pub(super) fn note_seen(&mut self, numbers: &[u64], now_s: i64) {
         self.presence.note_seen(self.slots.len(), numbers, now_s);
+    }
+
+    pub(super) fn note_active(&mut self, active: &[(u64, i64)]) {
+        for (number, at_s) in active {
+            self.passes.note_active(*number, *at_s);
+        }
+    }
+
+    pub(super) fn idle_visitors(&self, until_s: i64, max: u32) -> Vec<IdleVisitor> {
+        let to_visitor = |(active_s, number): (i64, u64)| {
+            Some(IdleVisitor {
+                number,
+                holder: self.slots.get(index(number))?.holder,
+                active_s,
+                pass_exp_s: self.passes.expiry_s(number)?,
+            })
+        };
+        let idle = self.passes.idle_since(until_s).filter_map(to_visitor);
+        idle.take(max as usize).collect()
+    }
+
+    pub(super) fn end_visits(&mut self, ended: &[EndedVisit]) {
+        let next = self.next_number();
+        for visit in ended {
+            self.passes.end_visit(visit, next);
+        }
+    }
+
+    pub(super) fn excuse_visit(&mut self, number: u64) {
+        self.passes.excuse(number);
+    }
+
+    pub(super) fn note_basket(&mut self, number: u64, basket: NotedBasket) {
+        self.passes.count_visit(number);
+        self.baskets.note(number, basket);
+    }
+
+    /// Notes that a basket of a holder has lapsed.
+    pub(super) fn note_lapse(&mut self, holder: Holder, hold: &str) -> Option<LapsedVisit> {
+        let number = *self.by_holder.get(&holder)?;
+        let pass_exp_s = self.passes.expiry_s(number)?;
+        let is_new = self.baskets.note_lapsed(number, hold)?;
+        Some(LapsedVisit {
+            number,
+            lapses: self.passes.count_lapse(number, is_new),
+            pass_exp_s,
+        })
     }
 
     pub(super) fn seen_since(&self, numbers: &[u64], since_s: i64) -> Vec<u64> {

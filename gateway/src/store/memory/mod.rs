@@ -3,6 +3,7 @@
 //! store, not a mock.
 
 mod absence;
+mod activity;
 mod baskets;
 mod line;
 mod networks;
@@ -27,11 +28,11 @@ use crate::ledger::{
     NetworkEpoch, NetworkKeys, RoomAuditEntry, RoomChangeOutcome, RoomLedger,
 };
 use crate::store::{
-    AdmissionDecision, AwayNumbers, Claimant, FailedPassClaim, NotedBasket, NumberSet, Place,
-    PresentedPlace, PresentedPlaceStatus, RecordedPassClaim, RoomCounts, RoomStore, SingleUseId,
-    StoreFailure, StoreFreezeOutcome, StoreJoinRefusal, StoreJoinRequest, StoreLeaveRequest,
-    TickEnd, TickFigures, TickFiguresRequest, WaitRequest, WaitReservation, WishChanges,
-    WishCursor, WishList,
+    AdmissionDecision, AwayNumbers, Claimant, EndedVisit, FailedPassClaim, IdleVisitor,
+    LapsedVisit, NotedBasket, NumberSet, Place, PresentedPlace, PresentedPlaceStatus,
+    RecordedPassClaim, RoomCounts, RoomStore, SingleUseId, StoreFailure, StoreFreezeOutcome,
+    StoreJoinRefusal, StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures,
+    TickFiguresRequest, WaitRequest, WaitReservation, WishChanges, WishCursor, WishList,
 };
 
 /// The incarnation of every room in this store. The ledger has every number before its visitor gets
@@ -422,7 +423,7 @@ impl RoomStore for MemoryRoomStore {
         basket: NotedBasket,
     ) -> Result<(), StoreFailure> {
         let line = self.room_line(room)?;
-        line.lock().baskets.note(number, basket);
+        line.lock().note_basket(number, basket);
         Ok(())
     }
 
@@ -440,6 +441,41 @@ impl RoomStore for MemoryRoomStore {
     ) -> Result<Vec<NotedBasket>, StoreFailure> {
         let line = self.room_line(room)?;
         Ok(line.lock().baskets.of_number(number, now))
+    }
+
+    async fn note_active(&self, room: &str, active: &[(u64, i64)]) -> Result<(), StoreFailure> {
+        self.room_line(room)?.lock().note_active(active);
+        Ok(())
+    }
+
+    async fn idle_visitors(
+        &self,
+        room: &str,
+        until_s: i64,
+        max: u32,
+    ) -> Result<Vec<IdleVisitor>, StoreFailure> {
+        let line = self.room_line(room)?;
+        Ok(line.lock().idle_visitors(until_s, max))
+    }
+
+    async fn end_visits(&self, room: &str, ended: &[EndedVisit]) -> Result<(), StoreFailure> {
+        self.room_line(room)?.lock().end_visits(ended);
+        Ok(())
+    }
+
+    async fn excuse_visit(&self, room: &str, number: u64) -> Result<(), StoreFailure> {
+        self.room_line(room)?.lock().excuse_visit(number);
+        Ok(())
+    }
+
+    async fn note_lapse(
+        &self,
+        room: &str,
+        holder: Holder,
+        hold: &str,
+    ) -> Result<Option<LapsedVisit>, StoreFailure> {
+        let line = self.room_line(room)?;
+        Ok(line.lock().note_lapse(holder, hold))
     }
 
     async fn away_numbers(

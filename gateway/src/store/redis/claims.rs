@@ -69,6 +69,7 @@ impl ClaimTransitions {
             number: claimed.number,
             reserved_rank: claimed.reserved,
             expires_s: claimed.exp_s,
+            at_s: claimed.at_s,
         };
         let reply = self
             .scripts

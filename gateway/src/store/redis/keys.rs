@@ -10,6 +10,9 @@
 //! | `codes`, `code_of` | the number that used each code; the code that each number used |
 //! | `absent`, `done` | a bit for each number: has no visitor; has a ticketed order |
 //! | `passes`, `inside`, `left_with_pass` | when passes end; who is inside; who left with a pass |
+//! | `active` | when each visitor inside last did something |
+//! | `called_behind`, `excused` | which ranks are called before a number; visits without seats |
+//! | `baskets:N`, `lapses`, `lapsed:H` | a number's baskets; how many lapsed; a lapsed hold |
 //! | `entering`, `entering_calls` | when a rank's admission lapses; how many claims it has open |
 //! | `calls`, `came` | calls whose window is open; how many visitors of each came or left |
 //! | `called_away`, `answered` | a bit for each called rank: was away; came or left since |

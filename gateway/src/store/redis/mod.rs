@@ -32,6 +32,7 @@ mod scripts;
 #[cfg(test)]
 mod tests;
 mod ticks;
+mod visits;
 mod wishes;
 
 use std::sync::Arc;
@@ -48,11 +49,11 @@ use crate::ledger::{
     LedgerError, NetworkEpoch, NetworkKeys, RoomAuditEntry, RoomChangeOutcome, RoomLedger,
 };
 use crate::store::{
-    AdmissionDecision, AwayNumbers, Claimant, FailedPassClaim, NotedBasket, NumberSet, Place,
-    PresentedPlace, PresentedPlaceStatus, RecordedPassClaim, RoomCounts, RoomStore, SingleUseId,
-    StoreFailure, StoreFreezeOutcome, StoreJoinRefusal, StoreJoinRequest, StoreLeaveRequest,
-    TickEnd, TickFigures, TickFiguresRequest, WaitRequest, WaitReservation, WishChanges,
-    WishCursor, WishList,
+    AdmissionDecision, AwayNumbers, Claimant, EndedVisit, FailedPassClaim, IdleVisitor,
+    LapsedVisit, NotedBasket, NumberSet, Place, PresentedPlace, PresentedPlaceStatus,
+    RecordedPassClaim, RoomCounts, RoomStore, SingleUseId, StoreFailure, StoreFreezeOutcome,
+    StoreJoinRefusal, StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures,
+    TickFiguresRequest, WaitRequest, WaitReservation, WishChanges, WishCursor, WishList,
 };
 
 /// Why a store was not opened.
@@ -351,6 +352,36 @@ impl RoomStore for RedisRoomStore {
         _now: i64,
     ) -> Result<Vec<NotedBasket>, StoreFailure> {
         self.parts.baskets.baskets_of(room, number).await
+    }
+
+    async fn note_active(&self, room: &str, active: &[(u64, i64)]) -> Result<(), StoreFailure> {
+        self.parts.visits.note_active(room, active).await
+    }
+
+    async fn idle_visitors(
+        &self,
+        room: &str,
+        until_s: i64,
+        max: u32,
+    ) -> Result<Vec<IdleVisitor>, StoreFailure> {
+        self.parts.visits.idle_visitors(room, until_s, max).await
+    }
+
+    async fn end_visits(&self, room: &str, ended: &[EndedVisit]) -> Result<(), StoreFailure> {
+        self.parts.visits.end_visits(room, ended).await
+    }
+
+    async fn excuse_visit(&self, room: &str, number: u64) -> Result<(), StoreFailure> {
+        self.parts.visits.excuse_visit(room, number).await
+    }
+
+    async fn note_lapse(
+        &self,
+        room: &str,
+        holder: Holder,
+        hold: &str,
+    ) -> Result<Option<LapsedVisit>, StoreFailure> {
+        self.parts.visits.note_lapse(room, holder, hold).await
     }
 
     async fn away_numbers(

@@ -21,6 +21,7 @@ use super::presence::RoomPresence;
 use super::rebuild::RoomBuilder;
 use super::rooms::OpenRooms;
 use super::ticks::TickTransitions;
+use super::visits::VisitScripts;
 use super::wishes::WishKeeper;
 use crate::ledger::RoomLedger;
 
@@ -39,6 +40,7 @@ pub struct StoreParts {
     pub networks: NetworkScripts,
     pub wishes: WishKeeper,
     pub baskets: BasketNotes,
+    pub visits: VisitScripts,
     pub places: PlaceFinder,
     pub presence: RoomPresence,
 }
@@ -122,6 +124,10 @@ impl StoreDependencies {
                 lives: Arc::clone(lives),
             },
             baskets: BasketNotes {
+                scripts: Arc::clone(scripts),
+                lives: Arc::clone(lives),
+            },
+            visits: VisitScripts {
                 scripts: Arc::clone(scripts),
                 lives: Arc::clone(lives),
             },

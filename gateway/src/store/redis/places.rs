@@ -64,6 +64,7 @@ impl PlaceFinder {
             at: presented.at,
             code: presented.code,
             pass_exp: None,
+            called_behind: None,
             done: false,
             fresh: false,
         })
@@ -210,6 +211,7 @@ fn place_of_ledger(stored: &StoredPlace) -> Place {
         at: stored.join.at,
         code: stored.join.code,
         pass_exp: None,
+        called_behind: None,
         done: stored.done,
         fresh: false,
     }

@@ -36,7 +36,7 @@ pub fn entry_in_ms(reply: &RedisReply) -> Result<Option<u64>, RedisCallError> {
 }
 
 /// Reads 32 bytes.
-fn read_hash(reply: &RedisReply) -> Result<[u8; 32], RedisCallError> {
+pub fn read_hash(reply: &RedisReply) -> Result<[u8; 32], RedisCallError> {
     let bytes = reply.as_bytes()?;
     bytes.try_into().map_err(|_| {
         RedisCallError::Wrong(format!(
@@ -61,11 +61,13 @@ fn read_written(reply: &RedisReply) -> Result<i64, RedisCallError> {
 /// Reads a place as the scripts' function `place` answers with it.
 pub fn place(reply: &RedisReply) -> Result<Place, RedisCallError> {
     let pass = reply.field("pass_expires_s")?.present();
+    let called_behind = reply.field("called_behind")?.present();
     Ok(Place {
         number: reply.field("number")?.as_count()?,
         holder: Holder(read_hash(reply.field("holder")?)?),
         at: read_written(reply)?,
         pass_exp: pass.map(RedisReply::as_integer).transpose()?,
+        called_behind: called_behind.map(RedisReply::as_count).transpose()?,
         done: reply.field("done")?.as_integer()? == 1,
         code: read_code(reply)?,
         fresh: kind(reply)? == "new",

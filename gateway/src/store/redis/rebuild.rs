@@ -23,6 +23,7 @@ use super::scripts::{
 };
 use crate::ledger::{LedgerError, RoomLedger, RoomLife, StoredLine, StoredPlace};
 use crate::store::StoreFailure;
+use crate::store::join_times::JoinTimes;
 
 /// At most this many places, codes or passes are passed to one script.
 const BATCH: u32 = 500;
@@ -50,6 +51,7 @@ struct LineFillSummary {
     left: HashMap<u64, Holder>,
     /// How many numbers the ledger has recorded.
     known: u64,
+    join_times: JoinTimes,
 }
 
 /// Fills rooms in from the ledger.
@@ -201,6 +203,7 @@ impl RoomBuilder {
                 number: *number,
                 expires_s: *exp,
                 left_by: filled.left.get(number).map(|holder| holder.0),
+                called_behind: filled.join_times.first_after(*exp),
             });
             let passes = passes.collect();
             self.run_build_script(room, FillPassesScript { passes })
@@ -245,6 +248,7 @@ impl LineFillSummary {
         } = *place;
         let living = !left && !void;
         self.known += 1;
+        self.join_times.note(join.number, join.at);
         if living {
             if let Some(byte) = usize::try_from(join.number / 8)
                 .ok()

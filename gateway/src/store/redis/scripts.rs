@@ -105,6 +105,26 @@ script_record! {
 }
 
 script_record! {
+    /// A visitor inside, and when the visitor did something.
+    pub struct ActiveVisitorRecord {
+        number: u64,
+        at_s: i64,
+    }
+}
+
+script_record! {
+    /// A visit that ended before its pass ran out.
+    pub struct EndedVisitRecord {
+        number: u64,
+        /// When the pass would have run out.
+        pass_expires_s: i64,
+        ended_s: i64,
+        /// From when on no node takes the pass.
+        stopped_s: i64,
+    }
+}
+
+script_record! {
     /// A place that the ledger has.
     pub struct FilledPlace {
         number: u64,
@@ -137,6 +157,8 @@ script_record! {
         number: u64,
         expires_s: i64,
         left_by: Option<[u8; 32]>,
+        /// Below which rank all are called before this number is called again, if that is known.
+        called_behind: Option<u64>,
     }
 }
 
@@ -157,7 +179,7 @@ redis_scripts! {
     }
 
     /// Restores lost places.
-    pub struct BringBackScript = bring_back [number_leaves, place, mark_absent, give_up, line_feed, shown] {
+    pub struct BringBackScript = bring_back [number_leaves, visits, place, mark_absent, give_up, line_feed, shown] {
         [places]: PresentedPlaceRecord,
     }
 
@@ -169,6 +191,8 @@ redis_scripts! {
         number: u64,
         reserved_rank: Option<u64>,
         expires_s: i64,
+        /// When the claim was written.
+        at_s: i64,
     }
 
     /// Removes from the feed the entries that the ledger has.
@@ -179,7 +203,7 @@ redis_scripts! {
     }
 
     /// Counts the room's visitors.
-    pub struct RoomCountsScript = room_counts [counts] {
+    pub struct RoomCountsScript = room_counts [visits, counts] {
         now_s: i64,
     }
 
@@ -190,7 +214,7 @@ redis_scripts! {
     }
 
     /// Decides whether a visitor may claim a pass now.
-    pub struct AdmitClaimantScript = admit_claimant [counts, cohorts, show_up, entering, gate, door, networks, toll] {
+    pub struct AdmitClaimantScript = admit_claimant [visits, counts, cohorts, show_up, entering, gate, door, networks, toll] {
         number: u64,
         rank: u64,
         released: u64,
@@ -205,7 +229,7 @@ redis_scripts! {
     }
 
     /// Reads the figures that a tick starts from.
-    pub struct TickFiguresScript = tick_figures [counts, cohorts, show_up, entering, door] {
+    pub struct TickFiguresScript = tick_figures [visits, counts, cohorts, show_up, entering, door] {
         now_ms: i64,
         claim_ms: i64,
         node: String,
@@ -222,7 +246,7 @@ redis_scripts! {
     }
 
     /// Gives the holder the next number, or returns the place that the holder has.
-    pub struct JoinLineScript = join_line [number_leaves, place, networks, toll, line_feed] {
+    pub struct JoinLineScript = join_line [number_leaves, visits, place, networks, toll, line_feed] {
         holder: [u8; 32],
         /// `now_ms` as 8 bytes.
         written: [u8; 8],
@@ -311,7 +335,7 @@ redis_scripts! {
     }
 
     /// Finds the place of a holder.
-    pub struct FindPlaceScript = find_place [number_leaves, place] {
+    pub struct FindPlaceScript = find_place [number_leaves, visits, place] {
         holder: [u8; 32],
     }
 
@@ -360,8 +384,36 @@ redis_scripts! {
         number: u64,
     }
 
+    /// Notes when visitors inside did something.
+    pub struct NoteActiveScript = note_active [] {
+        [active]: ActiveVisitorRecord,
+    }
+
+    /// Returns the visitors inside who have done nothing since a time.
+    pub struct FindIdleScript = find_idle [number_leaves] {
+        until_s: i64,
+        most: u32,
+    }
+
+    /// Ends visits before their passes run out.
+    pub struct EndVisitsScript = end_visits [visits, inside] {
+        [visits]: EndedVisitRecord,
+    }
+
+    /// Notes that the visit of a number does not count.
+    pub struct ExcuseVisitScript = excuse_visit [] {
+        number: u64,
+    }
+
+    /// Counts a basket that has lapsed.
+    pub struct NoteLapseScript = note_lapse [] {
+        holder: [u8; 32],
+        hold: String,
+        known_ms: i64,
+    }
+
     /// Returns the status of a signed place, and restores the place if it was lost.
-    pub struct CheckPlaceScript = check_place [number_leaves, place, mark_absent, give_up, line_feed, shown] {
+    pub struct CheckPlaceScript = check_place [number_leaves, visits, place, mark_absent, give_up, line_feed, shown] {
         ..shown: PresentedPlaceRecord,
     }
 

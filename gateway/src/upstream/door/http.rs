@@ -173,7 +173,7 @@ async fn note_seats(
 ) -> Response {
     let code = answer.headers().get(fairgate_base::http::CODE);
     if code.is_some_and(|code| code == ProblemCode::BestAvailableNotFound.as_str()) {
-        visitors.note_no_seats(room, pass);
+        visitors.note_no_seats(room, pass).await;
     }
     if answer.status() != StatusCode::CREATED {
         return answer;

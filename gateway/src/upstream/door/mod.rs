@@ -26,10 +26,10 @@ pub trait ComeBackTimes: Send + Sync + 'static {
 /// Learns what visitors with passes do. The line implements it, and the door calls it.
 #[async_trait]
 pub trait VisitorsInside: Send + Sync + 'static {
-    /// Notes that the visitor with this pass of `room` made a call.
+    /// Notes that the visitor with this pass of `room` made a call that went through.
     fn note_call(&self, room: &str, pass: &PassClaims);
     /// Notes that the visitor was told that there are no seats for it.
-    fn note_no_seats(&self, room: &str, pass: &PassClaims);
+    async fn note_no_seats(&self, room: &str, pass: &PassClaims);
     /// Notes that the visitor has just taken seats. `hold` is the id of its basket.
     async fn note_hold(&self, room: &str, pass: &PassClaims, hold: &str);
     /// Returns after how many seconds a basket of `room` lapses if its visitor is known to be gone.

@@ -15,8 +15,8 @@ use std::time::Duration;
 use anyhow::Context;
 use async_trait::async_trait;
 use booking::internal::wire::{
-    self, CoverageRequest, EndRoomsRequest, LeftBasketsRequest, ShowChangesRequest, ShowsRequest,
-    StopPassesRequest, WaitingRequest,
+    self, CoverageRequest, EndRoomsRequest, LeftBasketsRequest, LivingHoldsRequest,
+    ShowChangesRequest, ShowsRequest, StopPassesRequest, WaitingRequest,
 };
 use fairgate_base::config::SecretSetting;
 use fairgate_model::grid::picture::CellChanges;
@@ -31,7 +31,8 @@ use utoipa_axum::router::OpenApiRouter;
 
 use super::{
     BookingCondition, BookingCore, BookingFailure, BookingPulse, BookingSeatSnapshot, HoldSignal,
-    LeftBasket, OnsaleReply, PulseRequest, RoomEndNotice, ShowSummary, StoppedPassNotice,
+    LivingHold, OnsaleReply, PulseRequest, RoomEndNotice, ShowSummary, StoppedPassNotice,
+    VisitorsHold,
 };
 use edition::KnownShowsEdition;
 use pool::{BookingNodePool, BookingNodeStatus, read_json};
@@ -307,9 +308,17 @@ impl BookingCore for RemoteBooking {
         read_json(self.post("/waiting", &ask).await?).await
     }
 
-    async fn end_left_baskets(&self, left: Vec<LeftBasket>) -> Result<(), BookingFailure> {
+    async fn end_left_baskets(&self, left: Vec<VisitorsHold>) -> Result<(), BookingFailure> {
         let ask = LeftBasketsRequest { left };
         self.post("/left-baskets", &ask).await.map(drop)
+    }
+
+    async fn living_holds(
+        &self,
+        holds: Vec<VisitorsHold>,
+    ) -> Result<Vec<LivingHold>, BookingFailure> {
+        let ask = LivingHoldsRequest { holds };
+        read_json(self.post("/living-holds", &ask).await?).await
     }
 
     fn hold_signals(&self) -> broadcast::Receiver<HoldSignal> {

@@ -8,7 +8,9 @@ local pass = call('HGET', K('passes'), number)
 if pass and tonumber(pass) > now_s then return named({ kind = 'lives' }) end
 local life = fields_of(LIFE, 'released', 'late_credit_u', 'let_in_at')
 local waits = named({ kind = 'wait', entry_in_ms = false })
-if ranked >= math.max(tonumber(released), num(life.released)) then return waits end
+local behind = called_behind(number)
+local turn = behind and math.max(ranked, behind - 1) or ranked
+if turn >= math.max(tonumber(released), num(life.released)) then return waits end
 -- The visitor may have left since the place was read.
 if call('GETBIT', K('absent'), number) == 1 then return waits end
 local refusal = toll_refusal()
@@ -32,7 +34,7 @@ local function decide_entry()
   if not is_free then space = space - expected() end
   -- A room without a line has no pace, so only `max_inside` limits claims there.
   if has_line ~= '1' then return space > 0 end
-  local before = before_at_door(ranked, timing, now)
+  local before = before_at_door(turn, timing, now)
   local gate = gate_at(now)
   -- Before the first tick it is not known how fast visitors may enter.
   if space <= before or not gate then return false end
@@ -53,7 +55,7 @@ end
 if not call('ZSCORE', K('entering'), ranked) then
   local may_enter, entry_in_ms = decide_entry()
   if not may_enter then
-    if has_line == '1' then wait_at_door(ranked, timing, entry_in_ms, now) end
+    if has_line == '1' then wait_at_door(ranked, turn, timing, entry_in_ms, now) end
     return named({ kind = 'wait', entry_in_ms = entry_in_ms or false })
   end
   leave_door(ranked)

@@ -14,7 +14,8 @@ end
 call('UNLINK', LIFE, K('holders'), K('codes'), K('code_of'), K('passes'), K('done'), K('inside'),
   K('absent'), K('left_with_pass'), K('entering'), K('entering_calls'), K('calls'), K('came'),
   K('answered'), K('called_away'), K('feed'), K('vitals'), K('copier'),
-  K('door'), K('door_until'), K('wishes'), K('wish_changes'), K('moved'), K('ever_away'))
+  K('door'), K('door_until'), K('wishes'), K('wish_changes'), K('moved'), K('ever_away'),
+  K('active'), K('called_behind'), K('excused'), K('lapses'))
 forget_epochs(function() return true end)
 call('HSET', LIFE, 'building', builder, 'builds', incarnation, 'built_at', now_ms, 'run_id', server())
 return 'begun'

@@ -13,6 +13,9 @@ for holder in each_holders() do
     if call('HEXISTS', K('passes'), number) == 1 and call('SETBIT', K('done'), number, 1) == 0 then
       call('HINCRBY', LIFE, 'done', 1)
       call('ZREM', K('inside'), number)
+      call('ZREM', K('active'), number)
+      -- Whoever wants more is called again behind all who stand in line.
+      call('HSET', K('called_behind'), number, num(call('HGET', LIFE, 'next')))
     end
   end
 end

@@ -542,6 +542,7 @@ async fn three_nodes_together_admit_no_more_visitors_than_may_be_inside() {
         number: let_in[0],
         reserved: Some(let_in[0]),
         exp_s: 100,
+        at_s: 1,
     };
     house.nodes[0]
         .note_claim("r", claimed)

@@ -3,6 +3,7 @@
 local function place(kind, number)
   local leaf = leaf_of(number)
   return named({ kind = kind, number = number, holder = leaf.holder, written = leaf.written,
-    pass_expires_s = call('HGET', K('passes'), number), done = call('GETBIT', K('done'), number),
+    pass_expires_s = call('HGET', K('passes'), number), called_behind = called_behind(number),
+    done = call('GETBIT', K('done'), number),
     code = call('HGET', K('code_of'), number) })
 end

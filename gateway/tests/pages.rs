@@ -194,6 +194,7 @@ const WORDED_BESIDE_CODES: &[&str] = &[
     "capacity",
     "capacity_sold",
     "cleared",
+    "codes_paused",
     "held_elsewhere",
     "hold_released",
     "invalid",

@@ -23,6 +23,13 @@ impl From<GuardRefusal> for Problem {
                 format!("So many wrong codes or keys came from your network that none is looked at for the moment, not even a right one. Nothing was changed, and no code was used. Check yours letter by letter, and send it again in {wait_s} s, or from another network."),
             )
             .retry_after(wait_s),
+            GuardRefusal::CodesPaused { wait_s } => Self::new(
+                ProblemCode::TooManyJoins,
+                format!("So many wrong codes are tried in this room that codes are looked at slowly, right ones, too. Yours was not looked at yet. You have no place yet, and no code was used. Send the same code again in {wait_s} s; the code that was sent first is looked at first."),
+            )
+            .with_title("Codes are looked at slowly now")
+            .with_member("reason", "codes_paused")
+            .retry_after(wait_s),
             GuardRefusal::TooManyWishes { wait_s } => Self::new(
                 ProblemCode::TooManyWishes,
                 format!("You have changed your wishes many times. The last ones are kept, and so is your place. Try again in {wait_s} s."),
@@ -77,6 +84,11 @@ mod tests {
                 GuardRefusal::TooManyAttempts { wait_s: 3 },
                 429,
                 ProblemCode::TooManyAttempts,
+            ),
+            (
+                GuardRefusal::CodesPaused { wait_s: 3 },
+                429,
+                ProblemCode::TooManyJoins,
             ),
             (GuardRefusal::ApiKeyUnknown, 401, ProblemCode::ApiKeyInvalid),
             (

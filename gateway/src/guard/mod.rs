@@ -1,8 +1,10 @@
 //! Limits how often a client may call. Joins, waits, wrong codes and wrong keys are counted by
 //! network. Lists and searches are counted by network or by a partner's key, each with what it
-//! costs (`costs`), and changes of wishes by visitor. Only this folder uses the governor crate.
+//! costs (`costs`), and changes of wishes by visitor. While wrong codes are tried, codes have turns
+//! (`code_turns`). Only this folder uses the governor crate.
 
 mod attempts;
+mod code_turns;
 mod costs;
 mod http;
 mod joins;
@@ -13,6 +15,7 @@ mod waits;
 mod wishes;
 
 pub use attempts::{AttemptGuards, AttemptKind};
+pub use code_turns::{CodeTry, CodeTurns, GivenTurn};
 pub use costs::{SEARCH_UNITS, call_units};
 pub use joins::JoinGuard;
 pub use network_hasher::{NETWORK_DAY_MS, NetworkHasher};
@@ -45,6 +48,12 @@ pub enum GuardRefusal {
     #[error("too many wrong codes or keys came from one network; it pauses for {wait_s} s")]
     TooManyAttempts {
         /// Whole seconds until a code or key is looked at again.
+        wait_s: u64,
+    },
+    /// So many wrong codes are tried in the room that this visitor's was not looked at.
+    #[error("many wrong codes are tried in the room; this one may be sent again in {wait_s} s")]
+    CodesPaused {
+        /// Whole seconds until the visitor should send the code again.
         wait_s: u64,
     },
     /// The partner's key is not one of those in the settings.

@@ -2,7 +2,6 @@
 //! place.
 
 use fairgate_pass::Holder;
-use fairgate_rules::join_codes::JoinCode;
 use fairgate_rules::lanes;
 use fairgate_rules::phase::RoomPhase;
 use fairgate_rules::room_document::LineMethod;
@@ -139,7 +138,8 @@ impl WaitingLine {
         let (secret, new_secret) = secret.map_or_else(make_secret, |secret| (secret, None));
         let holder = Holder::of_secret(&secret);
         refuse_revoked(room, holder)?;
-        let toll = if self.has_place(room, holder, now).await? {
+        let has_place = self.has_place(room, holder, now).await?;
+        let toll = if has_place {
             NetworkToll::NONE
         } else {
             check_phase(room, now)?;
@@ -166,13 +166,15 @@ impl WaitingLine {
             toll,
             now,
         };
-        let joined = self.join_store(room, entrant, body.code.as_deref()).await;
-        if matches!(joined, Err(StoreJoinRefusal::CodeInvalid)) && body.code.is_some() {
-            self.note_wrong_attempt(network, AttemptKind::Code);
-        }
+        let joined = match body.code.as_deref().filter(|_| !has_place) {
+            Some(typed) => self.join_with_code(room, entrant, typed, network).await,
+            None => self.join_store(room, entrant).await,
+        };
         let place = joined.map_err(|refusal| match refusal {
-            StoreJoinRefusal::Toll(refusal) => refusal_of_toll(room, TollFor::Join, refusal).into(),
-            other => JoinRefusal::Line(other),
+            JoinRefusal::Line(StoreJoinRefusal::Toll(refusal)) => {
+                refusal_of_toll(room, TollFor::Join, refusal).into()
+            }
+            other => other,
         })?;
         // The store may not have ended the visitor's old place yet.
         refuse_cleared(room, place.number)?;
@@ -189,29 +191,13 @@ impl WaitingLine {
         })
     }
 
-    /// Joins with the code that the visitor typed. A code that was stored before codes had a normal
-    /// form is found as it was typed.
     async fn join_store(
         &self,
         room: &Room,
         entrant: StoreJoinRequest,
-        typed: Option<&str>,
-    ) -> Result<Place, StoreJoinRefusal> {
-        let join = async |code| {
-            let entrant = StoreJoinRequest { code, ..entrant };
-            self.rooms.store().join(room.id(), entrant).await
-        };
-        let Some(typed) = typed else {
-            return join(None).await;
-        };
-        let mut joined = Err(StoreJoinRefusal::CodeInvalid);
-        for code in JoinCode::of_typed(typed).digests() {
-            joined = join(Some(code)).await;
-            if !matches!(joined, Err(StoreJoinRefusal::CodeInvalid)) {
-                break;
-            }
-        }
-        joined
+    ) -> Result<Place, JoinRefusal> {
+        let joined = self.rooms.store().join(room.id(), entrant).await;
+        joined.map_err(JoinRefusal::Line)
     }
 
     /// Returns the place that the request shows. A place in the header must be valid. An invalid

@@ -2,6 +2,7 @@
 //! A holder hash is public, and gives access to nothing.
 
 pub mod claim;
+mod code_try;
 pub mod come_back;
 pub mod hold_signals;
 pub mod http;
@@ -76,6 +77,10 @@ impl WaitingLine {
         self.wait_guard.evict();
         self.wish_guard.evict();
         self.attempts.evict();
+        let now = self.rooms.now_ms();
+        for room in self.rooms.all() {
+            room.code_turns().forget_old(now);
+        }
     }
 
     /// Counts a wrong code or key of a network. If the network has to pause now, logs the pause

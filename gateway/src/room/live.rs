@@ -26,6 +26,7 @@ use super::stops::RoomStops;
 use super::tick::RoomTick;
 use super::told_none::VisitorsToldNone;
 use super::wish_board::WishBoard;
+use crate::guard::CodeTurns;
 use crate::ledger::{PassStopCause, ReleaseRow, RoomRow};
 use crate::store::Place;
 
@@ -55,6 +56,7 @@ struct RoomState {
     presence: VisitorPresence,
     stops: RoomStops,
     refused_calls: RefusedCalls,
+    code_turns: CodeTurns,
     choosing_time: Mutex<ChoosingTime>,
     told_none: VisitorsToldNone,
     activity: VisitorActivity,
@@ -83,6 +85,7 @@ impl Room {
             presence: VisitorPresence::default(),
             stops: RoomStops::default(),
             refused_calls: RefusedCalls::default(),
+            code_turns: CodeTurns::default(),
             choosing_time: Mutex::default(),
             told_none: VisitorsToldNone::default(),
             activity: VisitorActivity::default(),
@@ -360,6 +363,12 @@ impl Room {
     #[must_use]
     pub fn is_everyday(&self) -> bool {
         self.id() == EVERYDAY
+    }
+
+    /// Returns whose code is looked at next.
+    #[must_use]
+    pub fn code_turns(&self) -> &CodeTurns {
+        &self.inner.code_turns
     }
 
     /// Returns whether a join must show a code.

@@ -201,6 +201,7 @@ impl RoomRegistry {
         warnings.extend(self.troubles().warnings(self.now_ms()));
         for room in self.all() {
             warnings.extend(room.refused_calls().warning(room.id(), self.now_ms()));
+            warnings.extend(room.code_turns().warning(room.id(), self.now_ms()));
             if let Some(at) = room.draw_waits_until() {
                 let (room, at) = (room.id(), rfc3339(at));
                 warnings.push(format!("the draw of the room \"{room}\" waits until {at}: its store lost its data; visitors whose places it lost can show them again until then"));

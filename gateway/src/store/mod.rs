@@ -26,8 +26,9 @@ pub use figures::{
 };
 pub use memory::MemoryRoomStore;
 pub use place::{
-    NetworkToll, Place, PresentedPlace, PresentedPlaceStatus, SingleUseId, StoreJoinRefusal,
-    StoreJoinRequest, StoreLeaveRequest, TollRefusal, WaitRequest, WaitReservation,
+    CodesPaused, NetworkToll, Place, PresentedPlace, PresentedPlaceStatus, ShownCode, SingleUseId,
+    StoreJoinRefusal, StoreJoinRequest, StoreLeaveRequest, TollRefusal, WaitRequest,
+    WaitReservation,
 };
 
 pub use visits::{EndedVisit, IdleVisitor, LapsedVisit};
@@ -135,7 +136,9 @@ pub trait RoomStore: Send + Sync + 'static {
         entry: RoomAuditEntry,
     ) -> Result<RoomChangeOutcome, StoreFailure>;
     /// Gives the holder the next number, or returns the place that the holder already has. When the
-    /// call returns, the store has made the number as durable as it can.
+    /// call returns, the store has made the number as durable as it can. A code is looked at only
+    /// while the room's budget of wrong codes has tries left ([`fairgate_rules::wrong_codes`]).
+    /// All nodes share it. The store may forget it if it loses its data.
     async fn join(&self, room: &str, entrant: StoreJoinRequest) -> Result<Place, StoreJoinRefusal>;
     /// Counts the places that these networks were given in the room up to `now` (ms), including
     /// places that visitors gave up.

@@ -100,13 +100,34 @@ pub enum TollRefusal {
     SolutionUsed,
 }
 
+/// A code that a visitor shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShownCode {
+    /// The digest that is looked up.
+    pub digest: Digest,
+    /// Whether a wrong code uses up a try of the room's budget. It does not if the same code is
+    /// looked up in another form next.
+    pub is_counted: bool,
+    /// How many tries of the budget are kept for others. With fewer, the code is not looked up.
+    pub kept: i64,
+}
+
+/// A room looks at no code at the moment, because wrong ones used its budget up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CodesPaused {
+    /// In how many milliseconds it looks at a code, if no other is looked at before.
+    pub wait_ms: i64,
+    /// How many wrong codes it looked at in the last minute.
+    pub recent: u64,
+}
+
 /// A request for a place.
 #[derive(Debug, Clone, Copy)]
 pub struct StoreJoinRequest {
     /// The holder that the place is for.
     pub holder: Holder,
     /// The code that the visitor showed.
-    pub code: Option<Digest>,
+    pub code: Option<ShownCode>,
     /// Whether the room asks for a code.
     pub needs_code: bool,
     /// The visitor's networks.
@@ -203,7 +224,13 @@ impl StoreLeaveRequest {
 pub enum StoreJoinRefusal {
     /// The room asks for a code, and the visitor showed none of its codes.
     #[error("no valid code of this room was shown")]
-    CodeInvalid,
+    CodeInvalid {
+        /// How many wrong codes the room looked at in the last minute.
+        recent: u64,
+    },
+    /// The room looks at no code at the moment, so the visitor's was not looked at.
+    #[error("the room looks at no code for {} ms", .0.wait_ms)]
+    CodesPaused(CodesPaused),
     /// The code was used before.
     #[error("the code was used before")]
     CodeUsed,

@@ -29,6 +29,7 @@ mod exchanges;
 mod first_load;
 mod free;
 mod going_in;
+mod guessed_codes;
 mod harness;
 mod idle_passes;
 mod keyboard;

@@ -43,7 +43,7 @@ struct JoinAnswer {
 #[utoipa::path(post, path = "/v1/rooms/{room}/places", tag = "lobby", params(("room" = String, Path,)), request_body = JoinBody,
     responses((status = 201, body = JoinAnswer), (status = 200, body = JoinAnswer, description = "The place of before"),
         (status = 403, description = "code_invalid, code_used, challenge_failed, network_full, network_denied, revoked"), (status = 409, description = "not_open"),
-        (status = 410, description = "room_closed"), (status = 429, description = "too_many_joins")))]
+        (status = 410, description = "room_closed"), (status = 429, description = "too_many_joins, too_many_attempts")))]
 pub(crate) async fn join(
     State(waiting_line): State<WaitingLine>,
     Path(id): Path<String>,

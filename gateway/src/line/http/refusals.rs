@@ -6,6 +6,7 @@ use fairgate_pass::PlaceError;
 use serde_json::json;
 
 use crate::challenge::{ChallengeRefusal, ProviderRefusal};
+use crate::guard::GuardRefusal;
 use crate::line::claim::{NotCalledYet, PassClaimRefusal};
 use crate::line::join::JoinRefusal;
 use crate::line::rejoin::PlaceRefusal;
@@ -97,7 +98,7 @@ impl From<JoinRefusal> for Problem {
             JoinRefusal::Place(refusal) => refusal.into(),
             JoinRefusal::Load(refusal) => refusal.into(),
             JoinRefusal::Guard(refusal) => refusal.into(),
-            JoinRefusal::Line(StoreJoinRefusal::CodeInvalid) => Self::new(
+            JoinRefusal::Line(StoreJoinRefusal::CodeInvalid { .. }) => Self::new(
                 ProblemCode::CodeInvalid,
                 "This room needs one of its codes, and you sent none or a wrong one. You have no place yet, and no code was used. Check your code letter by letter, and join with it.",
             )
@@ -107,6 +108,10 @@ impl From<JoinRefusal> for Problem {
                 "A code gives one place, and this one has given it. Nothing was changed. If it was you, come back with the browser you joined with.",
             )
             .with_member("field", "code"),
+            JoinRefusal::Line(StoreJoinRefusal::CodesPaused(paused)) => {
+                let wait_s = paused.wait_ms.unsigned_abs().div_ceil(1_000);
+                GuardRefusal::CodesPaused { wait_s }.into()
+            }
             JoinRefusal::Network(refusal) => refusal.into(),
             JoinRefusal::Line(StoreJoinRefusal::Toll(_)) => NetworkRefusal::ChallengeMissing.into(),
             JoinRefusal::Line(StoreJoinRefusal::Store(failure)) => failure.into(),

@@ -3,6 +3,7 @@
 //! takes random steps and compares the store with a model.
 
 mod baskets;
+mod codes;
 mod ending;
 mod entering;
 mod inside;
@@ -17,6 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use baskets::*;
+use codes::*;
 use ending::*;
 use entering::*;
 use fairgate_pass::{Digest, Holder};
@@ -35,8 +37,9 @@ use wishes::*;
 
 use super::{
     AdmissionDecision, CalledRanks, Claimant, FailedPassClaim, NetworkToll, PresentedPlace,
-    PresentedPlaceStatus, RecordedPassClaim, RoomStore, StoreFreezeOutcome, StoreJoinRefusal,
-    StoreJoinRequest, StoreLeaveRequest, TickCarryover, TickEnd, TickFigures, TickFiguresRequest,
+    PresentedPlaceStatus, RecordedPassClaim, RoomStore, ShownCode, StoreFreezeOutcome,
+    StoreJoinRefusal, StoreJoinRequest, StoreLeaveRequest, TickCarryover, TickEnd, TickFigures,
+    TickFiguresRequest,
 };
 use crate::ledger::{LineFreeze, ReleaseRow, RoomAuditEntry, RoomChangeOutcome, RoomLedger};
 use fairgate_rules::pace::VISITOR_U;
@@ -63,6 +66,15 @@ fn entrant(of: u64) -> StoreJoinRequest {
         needs_code: false,
         toll: NetworkToll::NONE,
         now: 1000,
+    }
+}
+
+/// A code of which every wrong one counts, and no try is kept for others.
+fn counted(digest: Digest) -> ShownCode {
+    ShownCode {
+        digest,
+        is_counted: true,
+        kept: 0,
     }
 }
 
@@ -124,6 +136,9 @@ fn every_case<'a>() -> Vec<Case<'a>> {
         a_leaving_is_in_the_ledger_before_the_call_returns,
         an_ended_place_counts_as_left_and_keeps_its_leaf,
         a_code_gives_one_place_and_stays_used_after_its_holder_leaves,
+        wrong_codes_use_up_a_budget_that_right_ones_do_not,
+        the_last_tries_of_the_budget_are_kept_for_others,
+        a_code_that_is_looked_up_in_two_forms_uses_up_one_try,
         passes_and_finished_orders_are_counted,
         many_claims_at_once_admit_no_more_visitors_than_may_be_inside,
         an_admission_ends_when_its_claim_is_written_or_when_it_is_undone_or_lapses,
@@ -296,8 +311,8 @@ async fn a_code_gives_one_place_and_stays_used_after_its_holder_leaves(
         let put = store.put_codes("r", codes, entry()).await.unwrap();
         assert!(matches!(put, RoomChangeOutcome::To(_)));
     }
-    let with = |of, code| StoreJoinRequest {
-        code,
+    let with = |of, code: Option<Digest>| StoreJoinRequest {
+        code: code.map(counted),
         needs_code: true,
         ..entrant(of)
     };
@@ -308,7 +323,7 @@ async fn a_code_gives_one_place_and_stays_used_after_its_holder_leaves(
     ] {
         assert!(matches!(
             store.join("r", with(1, bad)).await,
-            Err(StoreJoinRefusal::CodeInvalid)
+            Err(StoreJoinRefusal::CodeInvalid { .. })
         ));
     }
     let place = store.join("r", with(1, Some(code))).await.unwrap();

@@ -8,6 +8,7 @@ use fairgate_pass::{Digest, Holder, VOID};
 
 use fairgate_rules::claim_timing::turn_of;
 use fairgate_rules::release_cohorts::{ClaimToEnter, EntryDecision, ReleaseCohorts, TickAccounts};
+use fairgate_rules::wrong_codes::WrongCodes;
 
 use super::absence::AbsentNumbers;
 use super::baskets::LineBaskets;
@@ -19,10 +20,10 @@ use super::wishes::LineWishes;
 use crate::ledger::{NetworkKeys, StoredLine};
 use crate::store::join_times::JoinTimes;
 use crate::store::{
-    AdmissionDecision, AwayNumbers, Claimant, EndedVisit, FailedPassClaim, IdleVisitor,
-    LapsedVisit, NotedBasket, NumberSet, Place, PresentedPlaceStatus, RecordedPassClaim,
-    RoomCounts, StoreJoinRequest, StoreLeaveRequest, TickEnd, TickFigures, TickFiguresRequest,
-    TollRefusal,
+    AdmissionDecision, AwayNumbers, Claimant, CodesPaused, EndedVisit, FailedPassClaim,
+    IdleVisitor, LapsedVisit, NotedBasket, NumberSet, Place, PresentedPlaceStatus,
+    RecordedPassClaim, RoomCounts, ShownCode, StoreJoinRequest, StoreLeaveRequest, TickEnd,
+    TickFigures, TickFiguresRequest, TollRefusal,
 };
 
 /// The result of a join in memory, before the join is in the ledger.
@@ -31,7 +32,10 @@ pub(super) enum JoinAssignment {
     Known(Place),
     /// A place with the next number.
     New(Place),
-    CodeInvalid,
+    CodeInvalid {
+        recent: u64,
+    },
+    CodesPaused(CodesPaused),
     CodeUsed,
     Toll(TollRefusal),
 }
@@ -42,6 +46,8 @@ pub(super) struct RoomLine {
     slots: Vec<LineSlot>,
     by_holder: HashMap<Holder, u64>,
     codes: HashMap<Digest, Option<u64>>,
+    /// A restart forgets this.
+    wrong_codes: WrongCodes,
     pub(super) frozen: Option<u64>,
     absent: AbsentNumbers,
     presence: LinePresence,
@@ -140,14 +146,13 @@ impl RoomLine {
         if let Some(place) = self.place_of(entrant.holder) {
             return JoinAssignment::Known(place);
         }
-        let code = entrant.code.filter(|_| entrant.needs_code);
-        if entrant.needs_code {
-            match code.and_then(|code| self.codes.get(&code)) {
-                None => return JoinAssignment::CodeInvalid,
-                Some(Some(_)) => return JoinAssignment::CodeUsed,
-                Some(None) => {}
-            }
+        let shown = entrant.code.filter(|_| entrant.needs_code);
+        if entrant.needs_code
+            && let Err(refused) = self.look_at_code(shown, entrant.now)
+        {
+            return refused;
         }
+        let code = shown.map(|shown| shown.digest);
         if let Err(refusal) = self.networks.check(&entrant.toll, entrant.now) {
             return JoinAssignment::Toll(refusal);
         }
@@ -175,6 +180,29 @@ impl RoomLine {
             fresh: true,
         };
         JoinAssignment::New(place)
+    }
+
+    fn look_at_code(&mut self, shown: Option<ShownCode>, now: i64) -> Result<(), JoinAssignment> {
+        let Some(shown) = shown else {
+            let recent = self.wrong_codes.in_last_minute(now);
+            return Err(JoinAssignment::CodeInvalid { recent });
+        };
+        let wait_ms = self.wrong_codes.wait_ms(shown.kept, now);
+        if wait_ms > 0 {
+            let recent = self.wrong_codes.in_last_minute(now);
+            return Err(JoinAssignment::CodesPaused(CodesPaused { wait_ms, recent }));
+        }
+        match self.codes.get(&shown.digest) {
+            Some(None) => Ok(()),
+            Some(Some(_)) => Err(JoinAssignment::CodeUsed),
+            None => {
+                if shown.is_counted {
+                    self.wrong_codes.note(now);
+                }
+                let recent = self.wrong_codes.in_last_minute(now);
+                Err(JoinAssignment::CodeInvalid { recent })
+            }
+        }
     }
 
     /// Makes a number void because its join was not written to the ledger. Its holder may join

@@ -87,7 +87,8 @@ impl MemoryRoomStore {
         let line = self.room_line(room)?;
         let mut line = line.lock();
         match line.assign(entrant) {
-            JoinAssignment::CodeInvalid => Err(StoreJoinRefusal::CodeInvalid),
+            JoinAssignment::CodeInvalid { recent } => Err(StoreJoinRefusal::CodeInvalid { recent }),
+            JoinAssignment::CodesPaused(paused) => Err(StoreJoinRefusal::CodesPaused(paused)),
             JoinAssignment::CodeUsed => Err(StoreJoinRefusal::CodeUsed),
             JoinAssignment::Toll(refusal) => Err(refusal.into()),
             JoinAssignment::Known(place) => {

@@ -10,8 +10,8 @@ use fairgate_rules::room_document::RoomDocument;
 use super::*;
 use crate::ledger::RoomLedger;
 use crate::ledger::{DrawSecret, RoomLife, RoomRow, StoredLine};
-use crate::store::NetworkToll;
 use crate::store::contract::{Pair, suite};
+use crate::store::{NetworkToll, ShownCode};
 
 #[tokio::test]
 async fn the_store_in_memory_keeps_the_contract_even_over_restarts() {
@@ -92,7 +92,10 @@ async fn numbers_that_redis_may_have_given_are_not_given_again() {
 fn number(assigned: &JoinAssignment) -> Option<u64> {
     match assigned {
         JoinAssignment::New(place) | JoinAssignment::Known(place) => Some(place.number),
-        JoinAssignment::CodeInvalid | JoinAssignment::CodeUsed | JoinAssignment::Toll(_) => None,
+        JoinAssignment::CodeInvalid { .. }
+        | JoinAssignment::CodesPaused(_)
+        | JoinAssignment::CodeUsed
+        | JoinAssignment::Toll(_) => None,
     }
 }
 
@@ -127,7 +130,11 @@ fn a_number_whose_write_failed_is_void_and_its_holder_may_join_again_with_the_co
     line.put_codes(&[code]);
     let entrant = StoreJoinRequest {
         holder: Holder([1; 32]),
-        code: Some(code),
+        code: Some(ShownCode {
+            digest: code,
+            is_counted: true,
+            kept: 0,
+        }),
         needs_code: true,
         toll: NetworkToll::NONE,
         now: 0,

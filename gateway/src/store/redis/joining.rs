@@ -63,7 +63,9 @@ impl LineTransitions {
         let join = JoinLineScript {
             holder: entrant.holder.0,
             written: entrant.now.to_be_bytes(),
-            code: entrant.code.map(|code| code.0),
+            code: entrant.code.map(|shown| shown.digest.0),
+            is_counted: entrant.code.is_some_and(|shown| shown.is_counted),
+            kept: entrant.code.map_or(0, |shown| shown.kept),
             needs_code: entrant.needs_code,
             slot: seen_slot(entrant.now.div_euclid(1000)),
             now_ms: entrant.now,
@@ -78,7 +80,12 @@ impl LineTransitions {
             return Err(refusal.into());
         }
         match read::kind(&joined).map_err(StoreFailure::from)? {
-            "code_invalid" => Err(StoreJoinRefusal::CodeInvalid),
+            "code_invalid" => Err(StoreJoinRefusal::CodeInvalid {
+                recent: read::recent_wrong_codes(&joined).map_err(StoreFailure::from)?,
+            }),
+            "codes_paused" => Err(StoreJoinRefusal::CodesPaused(
+                read::codes_paused(&joined).map_err(StoreFailure::from)?,
+            )),
             "code_used" => Err(StoreJoinRefusal::CodeUsed),
             "codes_due" => {
                 let due = "the room's codes are being replaced";

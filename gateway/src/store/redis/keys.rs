@@ -8,6 +8,7 @@
 //! | `leaves:K` | 16,384 numbers, 40 bytes each: the holder, and the time of the join (ms) |
 //! | `holders` | the number that each holder has now |
 //! | `codes`, `code_of` | the number that used each code; the code that each number used |
+//! | `wrong_codes` | when the budget of wrong codes is whole; how many came in each slice of time |
 //! | `absent`, `done` | a bit for each number: has no visitor; has a ticketed order |
 //! | `passes`, `inside`, `left_with_pass` | when passes end; who is inside; who left with a pass |
 //! | `active` | when each visitor inside last did something |

@@ -5,7 +5,8 @@ use fairgate_redis::{RedisCallError, RedisReply};
 
 use crate::ledger::{JoinRow, LineFeedEntry, NetworkKey, NetworkKeys, ReleaseRow};
 use crate::store::{
-    NumberSet, Place, RoomCounts, StoreFailure, TickCarryover, TickFigures, TollRefusal,
+    CodesPaused, NumberSet, Place, RoomCounts, StoreFailure, TickCarryover, TickFigures,
+    TollRefusal,
 };
 use fairgate_rules::network_limits::NetworkPlaces;
 use fairgate_rules::release_cohorts::RankCall;
@@ -215,6 +216,19 @@ pub fn toll_refusal(
         )?)),
         "solution_used" => Some(TollRefusal::SolutionUsed),
         _ => None,
+    })
+}
+
+/// Reads how many wrong codes were looked at in the last minute.
+pub fn recent_wrong_codes(reply: &RedisReply) -> Result<u64, RedisCallError> {
+    reply.field("recent")?.as_count()
+}
+
+/// Reads for how long no code is looked at.
+pub fn codes_paused(reply: &RedisReply) -> Result<CodesPaused, RedisCallError> {
+    Ok(CodesPaused {
+        wait_ms: reply.field("wait_ms")?.as_integer()?,
+        recent: recent_wrong_codes(reply)?,
     })
 }
 

@@ -8,6 +8,9 @@ use fairgate_rules::entry_gate::WINDOW_S;
 use fairgate_rules::pace::VISITOR_U;
 use fairgate_rules::recent_places::{RECENT_SLICE_MS, RECENT_SLICES};
 use fairgate_rules::release_cohorts::{PAST_KEPT, SHOW_UP_MIN, SHOW_UP_WEIGHT, TICK_MS};
+use fairgate_rules::wrong_codes::{
+    WRONG_AT_ONCE, WRONG_EVERY_MS, WRONG_KNOWN_MS, WRONG_SLICE_MS, WRONG_SLICES,
+};
 
 script_family! {
     /// The first arguments of every script that runs only while the room lives.
@@ -25,6 +28,11 @@ script_family! {
         LEEWAY_S = LEEWAY_S,
         RECENT_SLICE_MS = RECENT_SLICE_MS,
         RECENT_SLICES = RECENT_SLICES,
+        WRONG_AT_ONCE = WRONG_AT_ONCE,
+        WRONG_EVERY_MS = WRONG_EVERY_MS,
+        WRONG_KNOWN_MS = WRONG_KNOWN_MS,
+        WRONG_SLICE_MS = WRONG_SLICE_MS,
+        WRONG_SLICES = WRONG_SLICES,
     }
     {
         /// The life that the caller knows from the ledger.
@@ -246,11 +254,15 @@ redis_scripts! {
     }
 
     /// Gives the holder the next number, or returns the place that the holder has.
-    pub struct JoinLineScript = join_line [number_leaves, visits, place, networks, toll, line_feed] {
+    pub struct JoinLineScript = join_line [number_leaves, visits, place, networks, toll, wrong_codes, line_feed] {
         holder: [u8; 32],
         /// `now_ms` as 8 bytes.
         written: [u8; 8],
         code: Option<[u8; 32]>,
+        /// Whether a wrong code uses up a try of the budget.
+        is_counted: bool,
+        /// How many tries of the budget are kept for others.
+        kept: i64,
         needs_code: bool,
         slot: i64,
         now_ms: i64,

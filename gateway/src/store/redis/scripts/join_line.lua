@@ -7,8 +7,15 @@ if life.codes_since then return named({ kind = 'codes_due' }) end
 local used_code = ''
 if needs_code == '1' then
   used_code = code
+  local wait_ms = code == '' and 0 or codes_wait_ms(kept, now_ms)
+  if wait_ms > 0 then
+    return named({ kind = 'codes_paused', wait_ms = wait_ms, recent = recent_wrong_codes(now_ms) })
+  end
   local used = code ~= '' and call('HGET', K('codes'), code)
-  if not used then return named({ kind = 'code_invalid' }) end
+  if not used then
+    if is_counted == '1' then note_wrong_code(now_ms) end
+    return named({ kind = 'code_invalid', recent = recent_wrong_codes(now_ms) })
+  end
   if used ~= '' then return named({ kind = 'code_used' }) end
 end
 local refusal = toll_refusal()

@@ -28,8 +28,8 @@ use crate::ledger::{DrawSecret, PassRow, RoomAuditEntry, RoomRow};
 use crate::store::contract::{Pair, suite};
 use crate::store::{
     AdmissionDecision, CalledRanks, Claimant, NetworkToll, Place, PresentedPlace,
-    PresentedPlaceStatus, RecordedPassClaim, RoomStore, StoreFreezeOutcome, StoreJoinRequest,
-    TickCarryover, TickEnd,
+    PresentedPlaceStatus, RecordedPassClaim, RoomStore, ShownCode, StoreFreezeOutcome,
+    StoreJoinRefusal, StoreJoinRequest, TickCarryover, TickEnd,
 };
 
 /// The longest that a test waits for anything.
@@ -640,7 +640,7 @@ async fn a_lost_lower_number_is_not_restored_if_another_holder_used_its_code() {
     house.redis.flush_all().await.expect("it is emptied");
     house.join(0, 100).await;
     let with_code = |of: u64, code: Digest| StoreJoinRequest {
-        code: Some(code),
+        code: Some(counted(code)),
         needs_code: true,
         ..entrant(of)
     };
@@ -659,6 +659,40 @@ async fn a_lost_lower_number_is_not_restored_if_another_holder_used_its_code() {
         let kept = kept.expect("it answers").map(|place| place.number);
         assert_eq!(kept, Some(place.number));
     }
+}
+
+fn counted(digest: Digest) -> ShownCode {
+    ShownCode {
+        digest,
+        is_counted: true,
+        kept: 0,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_nodes_share_the_budget_of_wrong_codes() {
+    if servers::must_skip("wrong codes at two nodes") {
+        return;
+    }
+    let house = House::of(2).await;
+    let wrong = |of: u64| StoreJoinRequest {
+        code: Some(counted(Digest::of_bytes(&of.to_be_bytes()))),
+        needs_code: true,
+        ..entrant(900)
+    };
+    let mut looked_at = 0;
+    for of in 0..300 {
+        let node = &house.nodes[usize::from(of % 2 == 1)];
+        match node.join("r", wrong(of)).await {
+            Err(StoreJoinRefusal::CodeInvalid { recent }) => {
+                looked_at += 1;
+                assert_eq!(recent, looked_at);
+            }
+            Err(StoreJoinRefusal::CodesPaused(paused)) => assert_eq!(paused.recent, looked_at),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(looked_at, 100);
 }
 
 #[tokio::test(flavor = "multi_thread")]

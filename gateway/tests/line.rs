@@ -369,8 +369,8 @@ async fn a_code_gives_one_place_and_the_codes_are_fixed_from_the_first_join_on()
     assert_eq!(
         Gateway::read(codes("RED-1\nRED-2\n\n RED-2 \n"))
             .await
-            .json(),
-        json!({"codes": 2})
+            .json()["codes"],
+        2
     );
     assert_eq!(
         gateway.join("members", json!({})).await.refusal(),
@@ -423,7 +423,7 @@ async fn a_code_is_found_however_it_is_written_down_and_typed() {
     };
     // A spreadsheet writes a byte order mark, quotes and other line ends.
     let list = "\u{feff}FAN-2027-AAAA\r\nwelcome-2027\r\n\"RED 7\"\r\nFan-2027-aaaa\r\n";
-    assert_eq!(put(list).await.json(), json!({"codes": 3}));
+    assert_eq!(put(list).await.json()["codes"], 3);
     for nothing in ["RED\n--\n", "\"\"\n", "RED\u{0}\n"] {
         put(nothing).await.problem(422, "invalid_field");
     }

@@ -3,6 +3,7 @@
 
 pub mod choosing_time;
 pub mod claim_timing;
+pub mod code_strength;
 pub mod counter;
 pub mod departures;
 pub mod draw;

@@ -4,6 +4,7 @@
 use fairgate_base::log_failed_try;
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_pass::Digest;
+use fairgate_rules::code_strength::{CodeShapes, CodeStrength};
 use fairgate_rules::faults::{
     RoomInputFaults, RoomInputRefusal, check_per_s, checked_number, checked_text,
 };
@@ -128,6 +129,9 @@ pub enum RoomChangeRefusal {
     /// No current place matches the revocation.
     #[error("there is no such place")]
     NoSuchPlace,
+    /// The codes of the list are so short that all possible ones can be tried.
+    #[error("the codes withstand only {} bits", .0.withstands_bits())]
+    CodesGuessable(CodeStrength),
     /// The list has no codes, or too many.
     #[error("the list has no codes, or too many")]
     CodeCount,
@@ -397,13 +401,21 @@ impl PromoterControls {
         Ok(changed.is_some())
     }
 
-    /// Replaces a room's codes. Returns how many codes the room has now.
+    /// Replaces a room's codes. Returns how many codes the room has now, and how well they
+    /// withstand guessing.
     ///
     /// # Errors
-    /// Fails if the list is not valid, or somebody has joined.
-    pub async fn put_codes(&self, id: &str, list: &str) -> Result<usize, RoomChangeRefusal> {
+    /// Fails if the list is not valid or far too easy to guess, or somebody has joined.
+    pub async fn put_codes(
+        &self,
+        id: &str,
+        list: &str,
+    ) -> Result<(usize, CodeStrength), RoomChangeRefusal> {
         let room = self.rooms.get(id)?;
-        let codes = read_codes(list)?;
+        let (codes, strength) = read_codes(list)?;
+        if strength.is_refused() {
+            return Err(RoomChangeRefusal::CodesGuessable(strength));
+        }
         // The change runs in a task of its own. If the promoter hangs up in the middle, the task
         // still ends the pause of the joins, and no other change begins before it has ended.
         let controls = self.clone();
@@ -413,9 +425,10 @@ impl PromoterControls {
             lease.release_lease().await;
             outcome
         });
-        change
+        let changed = change
             .await
-            .unwrap_or_else(|error| Err(StoreFailure::NotReady(error.to_string()).into()))
+            .unwrap_or_else(|error| Err(StoreFailure::NotReady(error.to_string()).into()));
+        Ok((changed?, strength))
     }
 
     /// Does what [`Self::put_codes`] does, while no other node changes rooms.
@@ -618,8 +631,8 @@ pub(super) fn differences(before: &Value, after: &Value) -> Value {
         .into()
 }
 
-fn read_codes(list: &str) -> Result<Vec<Digest>, RoomChangeRefusal> {
-    let mut codes = Vec::new();
+fn read_codes(list: &str) -> Result<(Vec<Digest>, CodeStrength), RoomChangeRefusal> {
+    let (mut codes, mut shapes) = (Vec::new(), CodeShapes::default());
     for (at, line) in list.lines().enumerate() {
         // A spreadsheet writes a byte order mark at the beginning of the file.
         let line = line.trim_start_matches('\u{feff}').trim();
@@ -631,6 +644,7 @@ fn read_codes(list: &str) -> Result<Vec<Digest>, RoomChangeRefusal> {
         if !is_code || line.chars().any(char::is_control) {
             return Err(RoomChangeRefusal::CodeMalformed { line: at + 1 });
         }
+        shapes.note(&code);
         codes.push(Digest::of_bytes(code.as_bytes()));
     }
     codes.sort_unstable();
@@ -638,5 +652,6 @@ fn read_codes(list: &str) -> Result<Vec<Digest>, RoomChangeRefusal> {
     if codes.is_empty() || codes.len() > CODES_MAX {
         return Err(RoomChangeRefusal::CodeCount);
     }
-    Ok(codes)
+    let strength = shapes.strength(codes.len());
+    Ok((codes, strength))
 }

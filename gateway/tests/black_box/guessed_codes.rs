@@ -1,5 +1,5 @@
-//! Tests that codes cannot be guessed from many networks, and that right codes are answered
-//! meanwhile.
+//! Tests that codes cannot be guessed from many networks, that right codes are answered meanwhile,
+//! and that a promoter learns how well a list withstands guessing.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -125,4 +125,59 @@ async fn guessers_get_two_verdicts_a_second_and_right_codes_are_answered_meanwhi
     for words in ["\\\"sale\\\"", "in the last minute", "PUT"] {
         assert!(told.contains(words), "{words} is not in {told}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_promoter_learns_how_well_codes_withstand_guessing() {
+    let server = room_with_codes(&[]).await;
+    let promoter = Promoter::of(&server);
+    let put = async |codes: Vec<String>| {
+        let list = codes.join("\n");
+        promoter.put_text("rooms/sale/codes", list).await
+    };
+    let weak = put((0..200).map(|of| format!("{of:04}")).collect()).await;
+    let weak = weak.problem(422, "invalid_field");
+    assert_eq!(
+        (&weak["field"], &weak["withstands_bits"]),
+        (&json!("codes"), &json!(5.6))
+    );
+    for words in [
+        "codes of 4 digits",
+        "Nothing was changed",
+        "Put longer codes",
+    ] {
+        assert!(
+            weak["detail"].to_string().contains(words),
+            "{words}: {weak}"
+        );
+    }
+    let kept = join_from(&server, "127.0.0.1", &right_code(0)).await;
+    kept.is(201);
+
+    let server = room_with_codes(&[]).await;
+    let promoter = Promoter::of(&server);
+    let put = async |codes: &[&str]| {
+        let put = promoter.put_text("rooms/sale/codes", codes.join("\n"));
+        put.await.is(200)
+    };
+    for middling in [
+        &["FAN-001", "FAN-002"][..],
+        &["SPRING-A"],
+        &["123456", "654321"],
+    ] {
+        let told = put(middling).await;
+        assert_eq!(told["codes"], middling.len());
+        let warnings = told["warnings"].as_array().expect("warnings");
+        assert_eq!(warnings.len(), 1, "{told}");
+        assert!(
+            warnings[0].to_string().contains("found much sooner"),
+            "{told}"
+        );
+    }
+    let strong = put(&["K7PQ-2M9X-TB", "9QWE-7RTY-UI"]).await;
+    assert_eq!(
+        (&strong["warnings"], &strong["withstands_bits"]),
+        (&json!([]), &json!(50.7))
+    );
+    assert!(strong["guessing"].to_string().contains("years"), "{strong}");
 }

@@ -69,16 +69,23 @@ pub(crate) async fn get_room(
     Ok(Json(room_document(&promoter.rooms.get(&id)?.row())))
 }
 
-/// How many codes a room has now.
+/// How many codes a room has now, and how well they withstand somebody who guesses.
 #[derive(Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct CodesAnswer {
     codes: usize,
+    /// The logarithm (to base 2) of the number of possible codes for each code of the list. It is
+    /// worked out from the shortest code and the kinds of characters in the list.
+    withstands_bits: f64,
+    /// How long guessing takes, in a sentence.
+    guessing: String,
+    /// What the promoter should know of a list that withstands less than 40 bits.
+    warnings: Vec<String>,
 }
 
 /// Replace the codes, one a line
 #[utoipa::path(put, path = "/v1/promoter/rooms/{room}/codes", tag = "promoter", params(("room" = String, Path,)),
     request_body(content = String, content_type = "text/plain"),
-    responses((status = 200, body = CodesAnswer), (status = 409, description = "draw_fixed")))]
+    responses((status = 200, body = CodesAnswer), (status = 409, description = "draw_fixed"), (status = 422, description = "invalid_field")))]
 pub(crate) async fn put_codes(
     State(promoter): State<PromoterControls>,
     Path(id): Path<String>,
@@ -86,8 +93,12 @@ pub(crate) async fn put_codes(
     _: QueryParams<NoFields>,
     BodyText(list): BodyText,
 ) -> Result<Json<CodesAnswer>, Problem> {
+    let (codes, strength) = promoter.put_codes(&id, &list).await?;
     Ok(Json(CodesAnswer {
-        codes: promoter.put_codes(&id, &list).await?,
+        codes,
+        withstands_bits: strength.withstands_bits(),
+        guessing: strength.told_time(),
+        warnings: strength.warning().into_iter().collect(),
     }))
 }
 

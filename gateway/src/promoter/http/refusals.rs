@@ -2,6 +2,7 @@
 
 use axum::http::StatusCode;
 use fairgate_base::http::{Problem, ProblemCode};
+use fairgate_rules::code_strength::CodeStrength;
 use fairgate_rules::faults::RoomInputRefusal;
 use serde_json::json;
 
@@ -29,6 +30,7 @@ impl From<RoomChangeRefusal> for Problem {
                 "codes",
                 format!("Send between 1 and {CODES_MAX} codes, one a line. Nothing was changed."),
             ),
+            RoomChangeRefusal::CodesGuessable(strength) => guessable_codes(strength),
             RoomChangeRefusal::Revocation(RevokeFault { field, why }) => {
                 Self::invalid_field(field, format!("{why}. No place was ended."))
             }
@@ -65,6 +67,17 @@ fn passes_still_open(failure: BookingFailure) -> Problem {
     let mut problem = Problem::from(failure);
     problem.detail = "The room is closed, and gives no passes. But booking could not be told yet, so passes that visitors have may still hold seats. It is told as soon as it answers. Close the room again to be sure.".to_owned();
     problem
+}
+
+fn guessable_codes(strength: CodeStrength) -> Problem {
+    let detail = format!(
+        "The list has {}, which are guessed too soon. {} Nothing was changed: the room keeps the codes that it had. Put longer codes. {}",
+        strength.told_shape(),
+        strength.told_time(),
+        strength.advice()
+    );
+    Problem::invalid_field("codes", detail)
+        .with_member("withstands_bits", strength.withstands_bits())
 }
 
 fn built_in() -> Problem {

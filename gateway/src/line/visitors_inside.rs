@@ -83,6 +83,12 @@ impl VisitorsInside for LineVisitorsInside {
         }
     }
 
+    fn note_deadline(&self, room: &str, pass: &PassClaims, until_s: i64) {
+        if let Ok(room) = self.rooms.get(room) {
+            room.activity().note(pass.number, until_s);
+        }
+    }
+
     fn away_s(&self, room: &str) -> Option<u64> {
         let room = self.rooms.get(room).ok()?;
         Some(room.row().document.away_s)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::to_bytes;
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use booking::http::route_kinds::{RouteKind, route_kind, takes_seats};
@@ -16,6 +16,7 @@ use fairgate_base::http::keys::bearer;
 use fairgate_base::http::{Problem, ProblemCode};
 use fairgate_model::shows::coverage::EVERYDAY;
 use fairgate_pass::PassClaims;
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{BookingDoor, VisitorsInside, show_of};
@@ -29,6 +30,7 @@ pub fn layer(booking: Router, door: BookingDoor) -> Router {
 async fn guard(State(door): State<Arc<BookingDoor>>, mut request: Request, next: Next) -> Response {
     let room = show_of(request.uri().path()).and_then(|show| door.core.room_of(show));
     let takes_seats = takes_seats(request.method(), request.uri().path());
+    let has_deadline = has_deadline(request.method(), request.uri().path());
     let (mut waiting, mut caller) = (None, None);
     if let Some(room) = &room {
         match door.admit(&mut request, room, takes_seats).await {
@@ -58,6 +60,8 @@ async fn guard(State(door): State<Arc<BookingDoor>>, mut request: Request, next:
             door.visitors.note_call(room, pass);
             if takes_seats {
                 note_seats(door.visitors.as_ref(), room, pass, answer).await
+            } else if has_deadline && answer.status().is_success() {
+                note_deadline(door.visitors.as_ref(), room, pass, answer).await
             } else {
                 answer
             }
@@ -201,6 +205,44 @@ async fn note_seats(
     Response::from_parts(head, text.into())
 }
 
+/// Returns whether the answer to a call tells until when its visitor has a basket or can pay an
+/// order.
+fn has_deadline(method: &Method, path: &str) -> bool {
+    let calls = ["/accept", "/extend", "/order", "/try-again", "/exchange"];
+    *method == Method::POST && calls.iter().any(|call| path.ends_with(call))
+}
+
+/// The members of answers that tell a deadline.
+const DEADLINES: [&str; 2] = ["pay_until", "expires_at"];
+
+/// Notes until when the visitor has a basket or can pay an order, so that the pass does not end
+/// before.
+async fn note_deadline(
+    visitors: &dyn VisitorsInside,
+    room: &str,
+    pass: &PassClaims,
+    answer: Response,
+) -> Response {
+    let (head, body) = answer.into_parts();
+    let Ok(bytes) = to_bytes(body, BASKET_BYTES_MAX).await else {
+        return Problem::new(
+            ProblemCode::SeatsUnreachable,
+            "The answer about your seats was lost. What you asked for may be done: send the same call again with the same Idempotency-Key, or read your order.",
+        )
+        .into_response();
+    };
+    if let Ok(told) = serde_json::from_slice::<Value>(&bytes) {
+        let deadlines = DEADLINES
+            .iter()
+            .filter_map(|name| told.get(*name)?.as_str());
+        let times = deadlines.filter_map(|text| text.parse::<Timestamp>().ok());
+        if let Some(latest) = times.max() {
+            visitors.note_deadline(room, pass, latest.as_second());
+        }
+    }
+    Response::from_parts(head, bytes.into())
+}
+
 /// Returns whether an answer with a server's status says nothing about booking's health: payments
 /// are not configured, the call met a change, such as a new timetable, and succeeds a second later,
 /// or too many visitors have their seats chosen at once, which keeps nobody from buying.
@@ -218,6 +260,20 @@ fn says_nothing_about_health(answer: &Response) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn orders_exchanges_and_kept_baskets_have_deadlines() {
+        for (method, path, expected) in [
+            (Method::POST, "/v1/holds/hold_n_1/order", true),
+            (Method::POST, "/v1/holds/hold_n_1/accept", true),
+            (Method::POST, "/v1/orders/order_n_1/exchange", true),
+            (Method::GET, "/v1/holds/hold_n_1/order", false),
+            (Method::POST, "/v1/orders/order_n_1/cancel", false),
+            (Method::POST, "/v1/shows/n/holds", false),
+        ] {
+            assert_eq!(has_deadline(&method, path), expected, "{method} {path}");
+        }
+    }
 
     #[test]
     fn settings_and_changes_say_nothing_about_health_and_outages_do() {

@@ -381,6 +381,7 @@ pub(super) fn draft(
         pay_until_ms,
         full_pay_until_ms: pay_until_ms,
         claim_until_ms: claim_until_ms(show, pay_until_ms),
+        full_claim_until_ms: claim_until_ms(show, pay_until_ms),
         id,
     }
 }

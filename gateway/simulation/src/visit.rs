@@ -19,8 +19,11 @@ use crate::wishes::{WishedSeats, by_weight};
 const BASKETS_MAX: u32 = 4;
 /// How long a visitor takes to change its mind about a basket or an order, in seconds.
 const MIND_S: f64 = 0.3;
-/// After a declined payment, booking waits this long for the next try, in milliseconds.
+/// After a declined payment, booking waits this long for the next try, in milliseconds, if the
+/// order's time to pay is not over sooner.
 const NEXT_TRY_WITHIN_MS: i64 = 60_000;
+/// The seats of an order without a next try are free this much later, in milliseconds.
+const NEXT_TRY_ON_ITS_WAY_MS: i64 = 2_000;
 
 /// How a visit ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -404,9 +407,10 @@ impl SimulatedVisit {
             self.end = Some(VisitEnd::TooLate);
         } else if declined {
             self.end = Some(VisitEnd::Declined);
+            let until_ms = self.until_ms.min(now_ms + NEXT_TRY_WITHIN_MS);
             let show = self.wish.as_ref().map_or(0, |wish| wish.show);
             let grace_ms = i64::from(world.sale.shows[show].claim_grace_s) * 1_000;
-            let over_ms = now_ms + NEXT_TRY_WITHIN_MS + grace_ms;
+            let over_ms = until_ms + grace_ms.min(NEXT_TRY_ON_ITS_WAY_MS);
             self.schedule_step(world, over_ms, VisitStep::Lapse(self.lock));
         } else {
             self.schedule_step(world, answered_ms, VisitStep::Paid);

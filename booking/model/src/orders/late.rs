@@ -199,6 +199,7 @@ mod tests {
             pay_until_ms: 0,
             full_pay_until_ms: 0,
             claim_until_ms: 0,
+            full_claim_until_ms: 0,
         }
     }
 

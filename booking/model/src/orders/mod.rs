@@ -14,7 +14,9 @@ pub mod transition;
 use exchange::carried::CarriedMoney;
 use fairgate_pass::Holder;
 use serde::{Deserialize, Serialize};
-use transition::{NEXT_TRY_WITHIN_MS, PAYMENT_TRIED_AGAIN, PayDeadlineChange};
+use transition::{
+    NEXT_TRY_ON_ITS_WAY_MS, NEXT_TRY_WITHIN_MS, PAYMENT_TRIED_AGAIN, PayDeadlineChange,
+};
 
 use crate::holds::HeldSeat;
 use crate::ids::{HoldId, OrderId, PaymentId, ShowId, TicketId};
@@ -167,6 +169,9 @@ pub struct Order {
     pub full_pay_until_ms: i64,
     /// Until when a payment is still accepted, in milliseconds since the epoch.
     pub claim_until_ms: i64,
+    /// Until when a payment is accepted while no payment was declined, or once another try has
+    /// begun, in milliseconds since the epoch. Never before `claim_until_ms` of a pending order.
+    pub full_claim_until_ms: i64,
     /// The id of its payment.
     pub payment: PaymentId,
 }
@@ -186,16 +191,22 @@ impl Order {
         self.state == OrderState::Pending && self.reason == PAYMENT_TRIED_AGAIN
     }
 
-    /// Moves its deadlines. The time between the deadline to pay and the end of the claim stays
-    /// the same.
+    /// Moves its deadlines. The claim outlives the deadline to pay because a payment may be under
+    /// way then. After a decline none is, until another try begins. So the claim lasts only a
+    /// moment longer than the deadline.
     pub fn move_deadline(&mut self, change: PayDeadlineChange, now_ms: i64) {
-        let pay_until_ms = match change {
-            PayDeadlineChange::Stay => self.pay_until_ms,
-            PayDeadlineChange::Shorten => self.pay_until_ms.min(now_ms + NEXT_TRY_WITHIN_MS),
-            PayDeadlineChange::Restore => self.full_pay_until_ms,
-        };
-        self.claim_until_ms += pay_until_ms - self.pay_until_ms;
-        self.pay_until_ms = pay_until_ms;
+        match change {
+            PayDeadlineChange::Stay => {}
+            PayDeadlineChange::Shorten => {
+                self.pay_until_ms = self.pay_until_ms.min(now_ms + NEXT_TRY_WITHIN_MS);
+                let try_came_ms = self.pay_until_ms + NEXT_TRY_ON_ITS_WAY_MS;
+                self.claim_until_ms = self.claim_until_ms.min(try_came_ms);
+            }
+            PayDeadlineChange::Restore => {
+                self.pay_until_ms = self.full_pay_until_ms;
+                self.claim_until_ms = self.full_claim_until_ms;
+            }
+        }
     }
 
     /// Returns until when a payment can still be accepted if the buyer begins another try in time,
@@ -203,7 +214,7 @@ impl Order {
     #[must_use]
     pub fn longest_claim_until_ms(&self) -> i64 {
         match self.state {
-            OrderState::Pending => self.claim_until_ms + self.full_pay_until_ms - self.pay_until_ms,
+            OrderState::Pending => self.full_claim_until_ms,
             _ => self.claim_until_ms,
         }
     }

@@ -187,6 +187,7 @@ impl OrderCopy {
             pay_until_ms: until_ms,
             full_pay_until_ms: until_ms,
             claim_until_ms: until_ms,
+            full_claim_until_ms: until_ms,
             id,
         };
         Some((order, items))

@@ -16,6 +16,10 @@ pub const PAYMENT_TRIED_AGAIN: &str = "payment_tried_again";
 /// How long a buyer whose payment was declined has to begin another try, in milliseconds.
 pub const NEXT_TRY_WITHIN_MS: i64 = 60_000;
 
+/// How much longer its claim lasts, in milliseconds. A try that begins at the last moment must
+/// reach the ledger before the order expires.
+pub const NEXT_TRY_ON_ITS_WAY_MS: i64 = 2_000;
+
 /// An event that changes an order, or tries to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrderEvent {
@@ -189,8 +193,9 @@ pub enum OrderClaimChange {
 pub enum PayDeadlineChange {
     /// They stay as they are.
     Stay,
-    /// They move to at most [`NEXT_TRY_WITHIN_MS`] from now, so that the seats of a buyer who
-    /// does not try again are soon free. They never move later.
+    /// The deadline to pay moves to at most [`NEXT_TRY_WITHIN_MS`] from now, and the end of the
+    /// claim to at most [`NEXT_TRY_ON_ITS_WAY_MS`] after it, so that the seats of a buyer who does
+    /// not try again are soon free. They never move later.
     Shorten,
     /// They are again what they were before a declined payment shortened them.
     Restore,

@@ -2,7 +2,7 @@
 
 use OrderState::{Confirmed, Expired, Pending};
 use SeatOutboxAction::Free;
-use fairgate_model::orders::transition::{NEXT_TRY_WITHIN_MS, OrderEvent};
+use fairgate_model::orders::transition::{NEXT_TRY_ON_ITS_WAY_MS, NEXT_TRY_WITHIN_MS, OrderEvent};
 
 use super::*;
 
@@ -11,6 +11,7 @@ pub(super) const CASES: &[Case] = cases![
     a_decline_never_moves_a_deadline_later,
     another_try_has_the_whole_time_again_and_each_decline_leaves_a_minute,
     a_decline_that_is_told_after_the_next_try_began_takes_no_time_from_it,
+    a_try_that_begins_in_the_last_moment_comes_before_the_expiry,
     no_try_begins_when_the_time_is_over_and_money_then_comes_late,
     no_try_begins_for_an_order_that_is_paid_or_given_up,
     a_decline_and_the_next_try_leave_the_lock_of_the_seats,
@@ -30,11 +31,17 @@ async fn begins(ledger: &Books, order: &Order, now_ms: i64) -> bool {
     begun.expect("written")
 }
 
-/// Returns the deadline to pay, after a check that the claim ends half a minute later.
+/// Returns the deadline to pay, after a check that the claim ends a moment later if no try to pay
+/// runs, and half a minute later otherwise.
 async fn pay_until(ledger: &Books, order: &Order) -> i64 {
     let order = record(ledger, order).await.order;
-    assert_eq!(order.claim_until_ms, order.pay_until_ms + 30_000);
+    let grace_ms = match order.reason.as_str() {
+        "payment_declined" => NEXT_TRY_ON_ITS_WAY_MS,
+        _ => 30_000,
+    };
+    assert_eq!(order.claim_until_ms, order.pay_until_ms + grace_ms);
     assert_eq!(order.full_pay_until_ms, FULL_MS);
+    assert_eq!(order.full_claim_until_ms, CLAIM_UNTIL_MS);
     order.pay_until_ms
 }
 
@@ -60,9 +67,10 @@ async fn a_decline_leaves_a_minute_for_another_try(ledger: Books) {
     assert_eq!(again, "out_of_order");
     assert_eq!(history(&ledger, &order).await, before);
     assert_eq!(pay_until(&ledger, &order).await, minute);
-    let too_early = ledger.expire_due(minute + 29_999, 10).await;
+    let over_ms = minute + NEXT_TRY_ON_ITS_WAY_MS;
+    let too_early = ledger.expire_due(over_ms - 1, 10).await;
     assert!(too_early.expect("written").is_empty());
-    let expired = ledger.expire_due(minute + 30_000, 10).await;
+    let expired = ledger.expire_due(over_ms, 10).await;
     assert_eq!(expired.expect("written"), std::slice::from_ref(&order.id));
     assert_eq!(outbox(&ledger).await, [(Free, order.hold.clone())]);
 }
@@ -120,6 +128,22 @@ async fn a_decline_that_is_told_after_the_next_try_began_takes_no_time_from_it(l
     assert_eq!(pay_until(&ledger, &order).await, minute);
 }
 
+async fn a_try_that_begins_in_the_last_moment_comes_before_the_expiry(ledger: Books) {
+    stocked(&ledger).await;
+    let order = claimed(&ledger, "a", ANA, &[0]).await;
+    declined(&ledger, &order, 1, NOW_MS).await;
+    let until_ms = NOW_MS + NEXT_TRY_WITHIN_MS;
+    // The buyer's call came in time, and the look for overdue orders was faster.
+    let expired = ledger.expire_due(until_ms + 1_000, 10).await;
+    assert!(expired.expect("written").is_empty());
+    assert!(begins(&ledger, &order, until_ms).await);
+    assert_eq!(pay_until(&ledger, &order).await, FULL_MS);
+    let expired = ledger.expire_due(CLAIM_UNTIL_MS - 1, 10).await;
+    assert!(expired.expect("written").is_empty());
+    authorised(&ledger, &order).await;
+    assert_eq!(record(&ledger, &order).await.order.state, Confirmed);
+}
+
 async fn no_try_begins_when_the_time_is_over_and_money_then_comes_late(ledger: Books) {
     stocked(&ledger).await;
     let order = claimed(&ledger, "a", ANA, &[0]).await;
@@ -129,9 +153,10 @@ async fn no_try_begins_when_the_time_is_over_and_money_then_comes_late(ledger: B
     assert!(!begins(&ledger, &order, until_ms + 1).await);
     assert_eq!(history(&ledger, &order).await, before);
     assert_eq!(pay_until(&ledger, &order).await, until_ms);
-    let expired = ledger.expire_due(until_ms + 30_000, 10).await;
+    let over_ms = until_ms + NEXT_TRY_ON_ITS_WAY_MS;
+    let expired = ledger.expire_due(over_ms, 10).await;
     assert_eq!(expired.expect("written"), std::slice::from_ref(&order.id));
-    assert!(!begins(&ledger, &order, until_ms + 30_000).await);
+    assert!(!begins(&ledger, &order, over_ms).await);
     let money = provider_event(&order, ProviderEventKind::Authorised);
     let settled = settled(&ledger, money, until_ms + 40_000).await;
     assert_eq!(settled, "applied");

@@ -230,6 +230,7 @@ pub(super) fn order(key: &str, visitor: Holder, seats: &[u32]) -> Order {
         pay_until_ms: CLAIM_UNTIL_MS - 30_000,
         full_pay_until_ms: CLAIM_UNTIL_MS - 30_000,
         claim_until_ms: CLAIM_UNTIL_MS,
+        full_claim_until_ms: CLAIM_UNTIL_MS,
         id,
     }
 }

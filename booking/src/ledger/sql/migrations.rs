@@ -181,4 +181,6 @@ ALTER TABLE stopped_passes ADD COLUMN issued_s BIGINT;
 ALTER TABLE stopped_passes ADD COLUMN visit_end TEXT;
 ",
     ),
+    // The end of the claim before a declined payment shortened it. NULL while none was declined.
+    Migration::of_both("ALTER TABLE orders ADD COLUMN full_claim_until BIGINT;"),
 ];

@@ -87,18 +87,19 @@ async fn move_deadline(
     change: PayDeadlineChange,
     now_ms: i64,
 ) -> Result<()> {
-    let before_ms = order.pay_until_ms;
+    let before_ms = [order.pay_until_ms, order.claim_until_ms];
     order.move_deadline(change, now_ms);
-    if order.pay_until_ms == before_ms {
+    if [order.pay_until_ms, order.claim_until_ms] == before_ms {
         return Ok(());
     }
-    let sql = "UPDATE orders SET pay_until = $2, claim_until = $3, full_pay_until = $4 \
-         WHERE order_id = $1";
-    let with: [&(dyn ToSqlValue + Sync); 4] = [
+    let sql = "UPDATE orders SET pay_until = $2, claim_until = $3, full_pay_until = $4, \
+         full_claim_until = $5 WHERE order_id = $1";
+    let with: [&(dyn ToSqlValue + Sync); 5] = [
         &order.id.as_str(),
         &order.pay_until_ms,
         &order.claim_until_ms,
         &order.full_pay_until_ms,
+        &order.full_claim_until_ms,
     ];
     tx.execute(sql, &with).await?;
     Ok(())

@@ -19,10 +19,11 @@ use fairgate_model::payments::{Payment, PaymentState};
 pub(super) const ORDER_COLUMNS: &str = "o.order_id, o.hold, o.visitor, o.room, o.buyer_name, \
      o.buyer_email, o.currency, o.total, o.items, o.plan_version, o.payment, o.state, o.reason, \
      o.created_at, o.pay_until, o.claim_until, o.terms, o.let_go, \
-     COALESCE(o.full_pay_until, o.pay_until)";
+     COALESCE(o.full_pay_until, o.pay_until), COALESCE(o.full_claim_until, \
+     o.claim_until + COALESCE(o.full_pay_until, o.pay_until) - o.pay_until)";
 
 /// The number of [`ORDER_COLUMNS`]. A statement's own columns follow them.
-pub(super) const ORDER_COLUMNS_LEN: usize = 19;
+pub(super) const ORDER_COLUMNS_LEN: usize = 20;
 
 /// The columns of a payment `p`, as [`payment`] reads them.
 pub(super) const PAYMENT_COLUMNS: &str = "p.payment, p.order_id, p.provider, p.amount, p.currency, \
@@ -69,6 +70,7 @@ pub(super) fn order(row: &SqlRow, first_column: usize) -> Result<Order> {
         terms: small(row, first_column + 16)?,
         waived: row.get(first_column + 17)?,
         full_pay_until_ms: row.get(first_column + 18)?,
+        full_claim_until_ms: row.get(first_column + 19)?,
         id,
     })
 }

@@ -96,6 +96,7 @@ fn order(state: OrderState, prices: &[i64]) -> (Order, Vec<Ticket>) {
         pay_until_ms: 0,
         full_pay_until_ms: 0,
         claim_until_ms: 0,
+        full_claim_until_ms: 0,
         id,
     };
     (order, tickets)

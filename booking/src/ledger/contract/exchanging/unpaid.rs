@@ -1,7 +1,7 @@
 //! Cases of exchanges that fail. The old order stays unchanged. If the buyer has paid the
 //! difference, the money goes back.
 
-use fairgate_model::orders::transition::NEXT_TRY_WITHIN_MS;
+use fairgate_model::orders::transition::{NEXT_TRY_ON_ITS_WAY_MS, NEXT_TRY_WITHIN_MS};
 
 use super::*;
 
@@ -46,7 +46,7 @@ async fn a_declined_difference_leaves_a_minute_for_another_try(ledger: Books) {
     let new = exchanged(&ledger, &old, "x", &[(4, 0..2, 1_700)]).await;
     let declined = provider_event(&new, ProviderEventKind::Declined);
     assert_eq!(settled(&ledger, declined, NOW_MS).await, "applied");
-    let claim_until_ms = new.claim_until_ms - new.pay_until_ms + NOW_MS + NEXT_TRY_WITHIN_MS;
+    let claim_until_ms = NOW_MS + NEXT_TRY_WITHIN_MS + NEXT_TRY_ON_ITS_WAY_MS;
     let after = record(&ledger, &new).await.order;
     assert_eq!(after.claim_until_ms, claim_until_ms);
     assert!(claim_until_ms < new.claim_until_ms);

@@ -74,6 +74,7 @@ fn order(paid: i64, waived: i64) -> Order {
         pay_until_ms: 0,
         full_pay_until_ms: 0,
         claim_until_ms: 0,
+        full_claim_until_ms: 0,
         id,
     }
 }

@@ -3,6 +3,7 @@
 
 use super::LineWaits;
 use super::points::{WaitPoint, keep_few};
+use super::visit_belief::{EarlierVisits, VisitBelief};
 use super::visit_table::{VisitTable, VisitorsOfAge, age_limits_s};
 use super::walk::{SeatFlow, WalkStart, WalkedMoment, walk};
 use crate::estimate::{TICK_P90_S, UnknownWait};
@@ -18,6 +19,8 @@ const NINE_IN_TEN: f64 = 1.28;
 /// If the odds of a seat are below this, the wait is not known: it depends on seats that may come
 /// back.
 const ODDS_KNOWN: f64 = 0.1;
+/// After its end, a walk goes on as in this many lengths of a pass before.
+const EVEN_PASSES: f64 = 2.0;
 /// In one of ten cases a tick is so much late, in seconds.
 const LATE_TICK_S: f64 = 0.5;
 /// By which part the line may move more slowly than the pace did in the last seconds.
@@ -29,17 +32,22 @@ const ENDING_DOUBT: f64 = 0.15;
 /// In one of ten cases this part of the called visitors comes later than the others, and all those
 /// come who did not come within their window. While they ask, nobody new is called.
 const SLOW_CALLED: f64 = 0.8;
+/// Which parts of the belief about visits the courses have, if its shapes are ordered by how long
+/// visits last, the longest first.
+const MIDDLE_PART: [f64; 2] = [0.3, 0.7];
+const SLOW_PART: [f64; 2] = [0.0, 0.2];
 /// How many seats the walk expects fewer in one of ten cases, as a part.
 const SEATS_DOUBT: f64 = 0.1;
 /// Ages at which fewer visitors than this entered say nothing about how visits end.
 const PEOPLE_MIN: f64 = 0.5;
 /// After this time, in seconds, the valve of a room whose booking is well has come most of the way
 /// to the promoter's limit.
-const CLIMB_S: f64 = 20.0;
+const CLIMB_S: f64 = 8.0;
 /// Booking that fell ill is believed to recover in this many times the time that it has been ill.
-const RECOVERY: f64 = 1.5;
+/// In many sales it cannot serve the asked pace at all.
+const RECOVERY: f64 = 6.0;
 /// The least and the longest time in which it is believed to recover, in seconds.
-const RECOVERY_S: [f64; 2] = [20.0, 600.0];
+const RECOVERY_S: [f64; 2] = [20.0, 3_600.0];
 /// In one of ten cases the recovery takes this many times as long.
 const SLOW_RECOVERY: f64 = 8.0;
 /// Called visitors are believed to take this long until they are inside, in seconds.
@@ -82,9 +90,14 @@ enum Course {
 pub fn forecast(memory: &PaceMemory, figures: &LineFigures<'_>) -> LineWaits {
     let ages = visitors_by_age(memory, figures);
     let pass_s = f64::from(figures.settings.pass_s);
+    let belief = VisitBelief::new(&ages, earlier_visits(&ages, figures.measured), pass_s);
     let people = figures.waiting as f64 + 2.0;
     let [middle, slow] = [Course::Middle, Course::Slow].map(|course| {
-        let visits = VisitTable::estimate(&ages, pass_s, course == Course::Slow);
+        let belief = match course {
+            Course::Middle => belief.part(MIDDLE_PART),
+            Course::Slow => belief.part(SLOW_PART),
+        };
+        let visits = VisitTable::estimate(&ages, &belief, pass_s);
         let start = start_of(memory, figures, &visits, course);
         // The slow course also has to pass its own doubt.
         let people = if course == Course::Slow {
@@ -99,8 +112,8 @@ pub fn forecast(memory: &PaceMemory, figures: &LineFigures<'_>) -> LineWaits {
         // The visitor counts as half a person. This corrects the bias that comes from a slow line,
         // which moves in steps of whole people.
         let people = ahead as f64 + 0.5;
-        let p50_s = passed_s(&middle, people, 0.0);
-        let p90_s = passed_s(&slow, people, NINE_IN_TEN) + TICK_P90_S + LATE_TICK_S;
+        let p50_s = passed_s(&middle, people, 0.0, pass_s);
+        let p90_s = passed_s(&slow, people, NINE_IN_TEN, pass_s) + TICK_P90_S + LATE_TICK_S;
         if !(p50_s.is_finite() && p90_s.is_finite()) {
             break;
         }
@@ -160,8 +173,8 @@ fn few_seats_from(demand: &SeatDemand, waiting: u64) -> Option<u64> {
 }
 
 /// Returns after how many seconds a walk has called `people`, less `deviations` standard deviations
-/// of their number. After the walk's end, the line moves on as in its second half.
-fn passed_s(walked: &[WalkedMoment], people: f64, deviations: f64) -> f64 {
+/// of their number. After the walk's end, the line moves on as in the last passes.
+fn passed_s(walked: &[WalkedMoment], people: f64, deviations: f64, pass_s: f64) -> f64 {
     let surely = |moment: &WalkedMoment| moment.called - deviations * moment.variance.sqrt();
     let mut before = &walked[0];
     for moment in walked {
@@ -171,8 +184,11 @@ fn passed_s(walked: &[WalkedMoment], people: f64, deviations: f64) -> f64 {
         }
         before = moment;
     }
-    let half = walked.partition_point(|moment| moment.at_s < before.at_s / 2.0);
-    let per_s = (surely(before) - surely(&walked[half])) / (before.at_s - walked[half].at_s);
+    // Full rooms empty and fill again with each length of a pass, so whole ones are compared.
+    let even_s = before.at_s - EVEN_PASSES * pass_s;
+    let even = walked.partition_point(|moment| moment.at_s < even_s);
+    let even = even.min(walked.len() - 2);
+    let per_s = (surely(before) - surely(&walked[even])) / (before.at_s - walked[even].at_s);
     before.at_s + (people - surely(before)) / per_s.max(0.0)
 }
 
@@ -213,6 +229,17 @@ fn visitors_by_age(memory: &PaceMemory, figures: &LineFigures<'_>) -> Vec<Visito
         last.inside += oldest.inside;
     }
     ages
+}
+
+/// Counts the visits that began before those of all ages.
+fn earlier_visits(ages: &[VisitorsOfAge], measured: &PaceMeasurements) -> EarlierVisits {
+    let later: f64 = ages.iter().map(|age| age.entered).sum();
+    let earlier = (measured.entered() as f64 - later).max(0.0);
+    let stayed = (measured.ended as f64).min(earlier);
+    EarlierVisits {
+        came_out: earlier - stayed,
+        stayed,
+    }
 }
 
 /// When visitors entered is known to some seconds only. If more of an age are inside than entered,

@@ -4,6 +4,7 @@
 
 mod forecast;
 mod points;
+mod visit_belief;
 mod visit_table;
 mod walk;
 

@@ -1,22 +1,15 @@
 //! Estimates which share of the visitors is still inside after a time, from how many entered and
-//! how many of them are still inside. Nothing is assumed about how visits are spread: it is a life
-//! table of those who are inside now. Where nobody has been inside for as long, the visits are
-//! believed to go on as they did before, on a scale that grows with their age.
+//! how many of them are still inside. It is a life table of those who are inside now. Where nobody
+//! has been inside for as long, the visits end as they are believed to.
+
+use super::visit_belief::VisitBelief;
 
 /// The first limits of the ages by which the visitors inside are counted, in seconds.
 const FIRST_AGES_S: [u64; 7] = [10, 20, 30, 45, 60, 90, 120];
 /// Each later limit is this many times the one before.
 const AGE_STEP: f64 = 1.25;
-/// At first, half of the visitors are believed to be out after this time, in seconds. Of those who
-/// are inside for longer, half are believed to be out after as long again.
-const SCALE_S: f64 = 30.0;
-/// The belief about how fast visits end counts as much as this many visits that ended.
-const BELIEF_WEIGHT: f64 = 1.0;
 /// The belief about the share inside counts as much as this many visitors of each age.
-const SHARE_WEIGHT: f64 = 1.0;
-/// In a normal distribution, nine in ten values lie above the mean minus this many standard
-/// deviations.
-const NINE_IN_TEN: f64 = 1.28;
+const SHARE_WEIGHT: f64 = 5.0;
 /// The shares are worked out for this many ages at equal distances.
 const AGES: usize = 256;
 /// The least share inside. Its logarithm is finite.
@@ -45,6 +38,13 @@ pub struct VisitorsOfAge {
     pub inside: f64,
 }
 
+impl VisitorsOfAge {
+    /// Returns the age in the middle of the range, in seconds.
+    pub(super) fn middle_s(&self) -> f64 {
+        f64::midpoint(self.from_s, self.to_s)
+    }
+}
+
 /// Which share of the visitors is still inside after a time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VisitTable {
@@ -53,63 +53,22 @@ pub struct VisitTable {
     logarithms: Vec<f64>,
 }
 
-/// How fast visits end, on the scale that grows with their age.
-#[derive(Debug, Clone, Copy)]
-struct EndingPace {
-    /// How many visits ended, with the belief.
-    ended: f64,
-    /// The scales that visitors were seen inside for, added up, with the belief.
-    seen: f64,
-    is_slow: bool,
-}
-
-impl EndingPace {
-    fn at_first(is_slow: bool) -> Self {
-        Self {
-            ended: BELIEF_WEIGHT,
-            seen: BELIEF_WEIGHT,
-            is_slow,
-        }
-    }
-
-    /// Returns the pace after visitors were seen inside for `seen` scales more, and `ended` of
-    /// their visits ended. What was seen of younger visitors becomes the belief.
-    fn after(self, ended: f64, seen: f64) -> Self {
-        let belief = BELIEF_WEIGHT * self.ended / self.seen;
-        Self {
-            ended: belief + ended,
-            seen: BELIEF_WEIGHT + seen,
-            ..self
-        }
-    }
-
-    /// Returns how many visits of one visitor end within one scale: the mean, or what is exceeded
-    /// in nine of ten cases. The number of visits that ended has a gamma distribution, whose tenth
-    /// is near this cube (Wilson and Hilferty, 1931).
-    fn told(&self) -> f64 {
-        let part = if self.is_slow {
-            let root = 1.0 / (9.0 * self.ended);
-            (1.0 - root - NINE_IN_TEN * root.sqrt()).max(0.0).powi(3)
-        } else {
-            1.0
-        };
-        part * self.ended / self.seen
-    }
-}
-
-/// Returns how many scales lie between two ages, in seconds.
-fn scales_between(from_s: f64, to_s: f64) -> f64 {
-    ((SCALE_S + to_s) / (SCALE_S + from_s)).ln()
-}
-
 /// Returns the share inside at an age. It is interpolated between the known ages. After the last
-/// one, visits end at the last pace.
-fn share_at(known: &[(f64, f64)], pace: &EndingPace, age_s: f64) -> f64 {
-    let after = known.partition_point(|(at_s, _)| *at_s <= age_s);
-    let (from_s, from) = known[after - 1];
+/// one, visits end as they are believed to: `believed` is the believed share at the age.
+fn share_at(known: &[(f64, f64, f64)], age_s: f64, believed: f64) -> f64 {
+    let after = known.partition_point(|(at_s, _, _)| *at_s <= age_s);
+    let (_, from, believed_from) = known[after - 1];
     match known.get(after) {
-        Some((to_s, to)) => from + (to - from) * (age_s - from_s) / (to_s - from_s),
-        None => from * (-pace.told() * scales_between(from_s, age_s)).exp(),
+        Some((_, to, believed_to)) => {
+            let believed_out = believed_from - believed_to;
+            let part = if believed_out > SHARE_MIN {
+                (believed_from - believed) / believed_out
+            } else {
+                0.5
+            };
+            from + (to - from) * part
+        }
+        None => from * believed / believed_from.max(SHARE_MIN),
     }
 }
 
@@ -142,28 +101,27 @@ fn falling_shares(ages: &[VisitorsOfAge]) -> Vec<f64> {
 }
 
 impl VisitTable {
-    /// Estimates the table from the visitors of each age, the youngest first. With `is_slow`, it is
-    /// a table of visits that end as slowly as in one of ten cases.
+    /// Estimates the table from the visitors of each age, the youngest first, and from what is
+    /// believed of visits whose pass lasts `pass_s` seconds.
     #[must_use]
-    pub fn estimate(ages: &[VisitorsOfAge], pass_s: f64, is_slow: bool) -> Self {
-        let (mut known, mut pace) = (vec![(0.0, 1.0)], EndingPace::at_first(is_slow));
-        for (age, counted) in ages.iter().zip(falling_shares(ages)) {
-            let middle_s = (age.from_s + age.to_s) / 2.0;
-            let (before_s, before) = known[known.len() - 1];
-            let scales = scales_between(before_s, middle_s);
-            let believed = before * (-pace.told() * scales).exp();
+    pub fn estimate(ages: &[VisitorsOfAge], belief: &VisitBelief, pass_s: f64) -> Self {
+        let mut ages_s: Vec<f64> = ages.iter().map(VisitorsOfAge::middle_s).collect();
+        ages_s.extend((0..=AGES).map(|at| pass_s * at as f64 / AGES as f64));
+        let believed = belief.shares(&ages_s);
+        let (believed_of_ages, believed) = believed.split_at(ages.len());
+        // Each known share with the one that was believed.
+        let mut known = vec![(0.0, 1.0, 1.0)];
+        let counted = falling_shares(ages);
+        for ((age, counted), believed) in ages.iter().zip(counted).zip(believed_of_ages) {
+            let (_, before, believed_before) = known[known.len() - 1];
+            let expected = before * believed / believed_before;
             let share =
-                (age.entered * counted + SHARE_WEIGHT * believed) / (age.entered + SHARE_WEIGHT);
-            let share = share.min(before);
-            pace = pace.after(
-                age.entered * (before - share),
-                age.entered * before * scales,
-            );
-            known.push((middle_s, share));
+                (age.entered * counted + SHARE_WEIGHT * expected) / (age.entered + SHARE_WEIGHT);
+            known.push((age.middle_s(), share.min(before), *believed));
         }
-        let logarithms = (0..=AGES).map(|at| {
+        let logarithms = (0..=AGES).zip(believed).map(|(at, believed)| {
             let age_s = pass_s * at as f64 / AGES as f64;
-            share_at(&known, &pace, age_s).max(SHARE_MIN).ln()
+            share_at(&known, age_s, *believed).max(SHARE_MIN).ln()
         });
         Self {
             pass_s,
@@ -184,6 +142,7 @@ impl VisitTable {
 
 #[cfg(test)]
 mod tests {
+    use super::super::visit_belief::EarlierVisits;
     use super::*;
 
     /// Counts visitors of whom one enters each second, for `since_s` seconds. `share_at` says which
@@ -203,7 +162,9 @@ mod tests {
             from_s = *to_s;
             age
         });
-        VisitTable::estimate(&ages.collect::<Vec<_>>(), pass_s as f64, false)
+        let ages = ages.collect::<Vec<_>>();
+        let belief = VisitBelief::new(&ages, EarlierVisits::default(), pass_s as f64);
+        VisitTable::estimate(&ages, &belief, pass_s as f64)
     }
 
     #[test]

@@ -142,8 +142,8 @@ impl VisitBelief {
         }
     }
 
-    /// Returns a part of the belief: the shapes between two shares of it, if they are ordered by how
-    /// long visits last, the longest first.
+    /// Returns a part of the belief: the shapes between two shares of it, if they are ordered by
+    /// how long visits last, the longest first.
     #[must_use]
     pub fn part(&self, [from, to]: [f64; 2]) -> Self {
         let length = |shape: &VisitShape| {

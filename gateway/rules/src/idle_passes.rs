@@ -3,9 +3,9 @@
 
 /// How long before the end the question is asked, in seconds, if the time allows it.
 const ASKS_BEFORE_S: i64 = 30;
-/// What a visitor did is known to all nodes after this time, in seconds. Times are whole seconds,
-/// and each node reports once a second.
-const KNOWN_WITHIN_S: i64 = 2;
+/// Times are whole seconds, so a visitor may have done something this much later than noted, in
+/// seconds.
+const NOTED_EARLY_S: i64 = 1;
 
 /// When a pass ends whose holder does nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl IdleLimits {
     /// Returns when the pass of a visitor ends who last did something at `active_s` (unix seconds).
     #[must_use]
     pub fn ends_at_s(self, active_s: i64) -> i64 {
-        active_s + self.idle_s + KNOWN_WITHIN_S
+        active_s + self.idle_s + NOTED_EARLY_S
     }
 
     /// Returns what is due at `now_s` for a visitor who last did something at `active_s`.
@@ -67,14 +67,14 @@ mod tests {
     #[test]
     fn the_question_comes_half_a_minute_before_the_end() {
         let limits = IdleLimits::new(120);
-        let steps = [189, 190, 221, 222].map(|now_s| limits.step(100, now_s));
+        let steps = [189, 190, 220, 221].map(|now_s| limits.step(100, now_s));
         assert_eq!(steps, [Nothing, Ask, Ask, End]);
     }
 
     #[test]
     fn a_short_time_leaves_half_of_it_for_the_answer() {
         let limits = IdleLimits::new(20);
-        let steps = [109, 110, 121, 122].map(|now_s| limits.step(100, now_s));
+        let steps = [109, 110, 120, 121].map(|now_s| limits.step(100, now_s));
         assert_eq!(steps, [Nothing, Ask, Ask, End]);
     }
 }

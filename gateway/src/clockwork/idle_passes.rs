@@ -31,26 +31,17 @@ impl IdlePasses {
         }
     }
 
-    /// Tells the store what visitors did at this node. Asks and ends what is due at `now` (ms).
+    /// Asks and ends what is due at `now` (ms).
     pub(super) async fn end_some(
         &mut self,
         rooms: &RoomRegistry,
         room: &Room,
         now: i64,
     ) -> Result<(), StoreFailure> {
-        let active = room.activity().take();
         if room.phase(now) == RoomPhase::Closed || rooms.guards_shop(room.id()) {
             return Ok(());
         }
         let now_s = now.div_euclid(1_000);
-        if !active.is_empty()
-            && let Err(error) = rooms.store().note_active(room.id(), &active).await
-        {
-            for (number, at_s) in active {
-                room.activity().note(number, at_s);
-            }
-            return Err(error);
-        }
         let limits = IdleLimits::new(room.row().document.pass_idle_s);
         let until_s = now_s - limits.asks_after_s();
         let idle = rooms.store().idle_visitors(room.id(), until_s, IDLE_MAX);
@@ -107,6 +98,22 @@ impl IdlePasses {
         };
         self.personal.notify_holder(visitor.holder, &event);
     }
+}
+
+/// Tells the store what visitors did at this node. This happens several times a second, so that
+/// another node does not end the pass of somebody who has just done something.
+pub(super) async fn report_active(rooms: &RoomRegistry, room: &Room) -> Result<(), StoreFailure> {
+    let active = room.activity().take();
+    if active.is_empty() {
+        return Ok(());
+    }
+    let noted = rooms.store().note_active(room.id(), &active).await;
+    if noted.is_err() {
+        for (number, at_s) in active {
+            room.activity().note(number, at_s);
+        }
+    }
+    noted
 }
 
 /// Returns the visitors without a living hold. Notes for the others that they count as active until

@@ -164,6 +164,7 @@ async fn one_beat(
         }
     }
     reported?;
+    idle_passes::report_active(rooms, room).await?;
     // A beat that comes a moment early still releases. Otherwise the release would wait for the
     // next beat, more than a second after the last release. A tick counts at most one second, so
     // the time beyond that would be lost.

@@ -12,6 +12,7 @@ mod bot;
 mod botnet;
 mod carrier;
 mod challenges;
+mod claimers;
 mod delta;
 mod draw;
 mod edge;
@@ -41,6 +42,9 @@ pub enum BenchCommand {
     Botnet(botnet::BotnetBenchOptions),
     /// Many people on one carrier's address: whether each gets a place, and how long it takes.
     Carrier(carrier::CarrierBenchOptions),
+    /// Bots that claim passes and do nothing, and bots that let baskets lapse, beside people who
+    /// buy: whether everybody in line comes in, and when.
+    Claimers(claimers::ClaimerBenchOptions),
     /// A hundred thousand foreign networks: whether fresh visitors can still join.
     Foreign(foreign::ForeignBenchOptions),
     /// Clients that misuse the edge: long bodies without a key, clients that never read, slow
@@ -140,6 +144,7 @@ impl BenchCommand {
             Self::Bot(options) => bot::run(&options),
             Self::Botnet(options) => botnet::run(&options),
             Self::Carrier(options) => carrier::run(&options),
+            Self::Claimers(options) => claimers::run(&options),
             Self::Foreign(options) => foreign::run(&options),
             Self::Edge(options) => edge::run(&options),
             Self::Idle(options) => idle::run(&options),

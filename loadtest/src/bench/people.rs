@@ -266,7 +266,7 @@ pub fn text(answer: &Value, field: &str) -> anyhow::Result<String> {
 }
 
 /// Returns the status and the body of an answer as text.
-fn answer_text(answer: &LoadHttpAnswer) -> String {
+pub fn answer_text(answer: &LoadHttpAnswer) -> String {
     let body = String::from_utf8_lossy(&answer.body);
     format!("({}): {body}", answer.status)
 }

@@ -2,7 +2,7 @@
 //! are, and what one costs in processor time and in round trips. With the programs of an earlier
 //! build, both builds take turns in one run.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
@@ -13,7 +13,7 @@ use tokio::time::sleep;
 use super::fans::buyers::Buyers;
 use super::{BenchOutcome, fans, report};
 use crate::http::LoadHttpClient;
-use crate::rig::{Rig, RigFeatures, RigSpecification, booking_binary, gateway_binary};
+use crate::rig::{Rig, RigFeatures, RigSpecification, booking_binary, gateway_binary, programs_in};
 
 /// The smallest allowed ratio of the purchases a second to those of the earlier build.
 const RATIO_MIN: f64 = 0.97;
@@ -151,15 +151,6 @@ async fn measure(options: &PurchaseBenchOptions) -> anyhow::Result<PurchaseBench
         before,
         ratios,
     })
-}
-
-/// Returns the gateway and booking of a build.
-fn programs_in(folder: &Path) -> anyhow::Result<(PathBuf, PathBuf)> {
-    let [gateway, booking] = ["gateway", "booking"].map(|name| folder.join(name));
-    for program in [&gateway, &booking] {
-        ensure!(program.is_file(), "there is no {}", program.display());
-    }
-    Ok((gateway, booking))
 }
 
 async fn one_turn(

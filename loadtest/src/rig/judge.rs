@@ -96,3 +96,15 @@ pub fn booking_binary() -> anyhow::Result<PathBuf> {
 pub fn gateway_binary() -> anyhow::Result<PathBuf> {
     super::process::find_or_build("gateway", "FAIRGATE_GATEWAY_BIN")
 }
+
+/// Returns the gateway and booking of another build, which are in this folder.
+///
+/// # Errors
+/// Where one of them is not there.
+pub fn programs_in(folder: &Path) -> anyhow::Result<(PathBuf, PathBuf)> {
+    let [gateway, booking] = ["gateway", "booking"].map(|name| folder.join(name));
+    for program in [&gateway, &booking] {
+        ensure!(program.is_file(), "there is no {}", program.display());
+    }
+    Ok((gateway, booking))
+}

@@ -30,7 +30,7 @@ use futures_util::future::try_join_all;
 pub use build::RigFeatures;
 pub use disk::SmallDisk;
 pub use hosting::{RigOptions, run};
-pub use judge::{booking_binary, gateway_binary};
+pub use judge::{booking_binary, gateway_binary, programs_in};
 pub use kill::{KillTarget, KillTime, PlannedKill};
 pub use part::RigComponent;
 pub use railway::{CLASS, DEPARTURES, LONG_TRAIN, SHORT_TRAIN, STOPS, departure};

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use hyper::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
@@ -120,21 +120,33 @@ async fn buy(http: &LoadHttpClient, person: usize, seat: &str) -> anyhow::Result
     sleep(RELEASED_AFTER).await;
     let claim = LoadHttpCall::new(Method::POST, format!("/v1/rooms/{ROOM}/pass"));
     let pass = text(&granted(http, person, &claim.bearer(&place)).await?, "pass")?;
-    let chosen = json!({"seats": [seat]});
-    let hold = LoadHttpCall::post(format!("/v1/shows/{SHOW}/holds"), chosen);
-    let hold = hold.bearer(&pass).key(&format!("hold-{person}"));
+    buy_with_pass(http, person, &pass, json!({"seats": [seat]})).await
+}
+
+/// Holds the seats of `wish`, the body of a hold, orders, pays, and reads the ticket.
+///
+/// # Errors
+/// Where a call is refused for good, or the ticket does not come in time.
+pub async fn buy_with_pass(
+    http: &LoadHttpClient,
+    person: usize,
+    pass: &str,
+    wish: Value,
+) -> anyhow::Result<()> {
+    let hold = LoadHttpCall::post(format!("/v1/shows/{SHOW}/holds"), wish);
+    let hold = hold.bearer(pass).key(&format!("hold-{person}"));
     let hold = text(&granted(http, person, &hold).await?, "hold")?;
     let buyer =
         json!({"buyer": {"name": "A buyer", "email": format!("buyer-{person}@example.org")}});
     let order = LoadHttpCall::post(format!("/v1/holds/{hold}/order"), buyer);
-    let order = order.bearer(&pass).key(&format!("order-{person}"));
+    let order = order.bearer(pass).key(&format!("order-{person}"));
     let order = granted(http, person, &order).await?;
     let payment = text(&order["payment"], "payment")?;
     let approve = json!({"outcome": "approve"});
     let pay = LoadHttpCall::post(format!("/v1/sandbox/payments/{payment}"), approve);
     granted(http, person, &pay).await?;
     let order_call =
-        LoadHttpCall::get(format!("/v1/orders/{}", text(&order, "order")?)).bearer(&pass);
+        LoadHttpCall::get(format!("/v1/orders/{}", text(&order, "order")?)).bearer(pass);
     let begun = Instant::now();
     loop {
         sleep(LOOK_EVERY).await;

@@ -203,6 +203,11 @@ pub const ROWS: &[CommandRow] = &[
         "loadtest bench rooms --rooms 5 --seconds 1 --unjudged",
         &["5 rooms that wait"],
     ),
+    short(
+        "loadtest bench claimers [--only idle|lapsing] [--bots N] [--people N] [--max-inside 20] [--pass-idle-s 20] [--hold-s 60] [--seats 440] [--basket 1] [--settle-s 180] [--times 1.2] [--at-most-s 600] [--store memory|redis] [--before FOLDER] [--json]",
+        "loadtest bench claimers --only lapsing --bots 3 --people 2 --max-inside 3 --pass-idle-s 10 --hold-s 2 --settle-s 2 --times 3",
+        &["3 bots that let baskets lapse", "2 of 2; a visit"],
+    ),
     row(
         "loadtest bench delta [--watchers 15000] [--buyers 600] [--seconds 10] [--unjudged] [--json]",
         How::By("cargo run --release -p loadtest -- bench delta"),

@@ -112,11 +112,12 @@ const frames = {
   },
   place({ number, rank, turn, ahead }) {
     update({ place: { state: "waiting", ...now.place, number, rank, turn, ahead, told: countAhead({ turn, ahead }) } });
-    if (typeof rank === "number" && !now.place.wait?.known) refreshPlace();
+    if (typeof rank === "number" && !(now.place.state === "waiting" && now.place.wait?.known)) refreshPlace();
   },
   turn({ claim_before }) {
     turns += 1;
     if (now.place?.state === "waiting") update({ place: { ...now.place, state: "called", claim_before } });
+    else refreshPlace();
   },
   idle: (frame) => update({ idle: frame }),
   pass_ended: () => refreshPlace(),

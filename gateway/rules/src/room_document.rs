@@ -486,6 +486,8 @@ mod tests {
                 opens_at: 1_799_568_000_000,
                 draw_at: 1_799_571_600_000,
                 method: LineMethod::Draw,
+                pass_idle_s: 120,
+                lapses_max: 2,
                 ..RoomDocument::everyday()
             }
         );

@@ -63,6 +63,9 @@ async fn note_lapse(
     let now_s = rooms.now_ms().div_euclid(1_000);
     let lives = visit.pass_exp_s > now_s && !rooms.guards_shop(room.id());
     if lives && visit.lapses >= room.row().document.lapses_max {
+        // From now on this node lets the visitor take no more seats.
+        room.stops()
+            .note_ending(visit.number, visit.pass_exp_s, VisitEndCause::Lapses);
         let pass = vec![(visit.number, visit.pass_exp_s)];
         let ledger = rooms.ledger();
         let ended = ledger.end_visits(room.id(), pass, VisitEndCause::Lapses, now_s);

@@ -3,7 +3,7 @@
 
 use async_trait::async_trait;
 use fairgate_base::log_failed_try;
-use fairgate_pass::PassClaims;
+use fairgate_pass::{PassClaims, VisitEndCause};
 
 use crate::room::{PassTimes, RoomRegistry};
 use crate::store::NotedBasket;
@@ -21,6 +21,11 @@ pub struct LineVisitorsInside {
 
 #[async_trait]
 impl VisitorsInside for LineVisitorsInside {
+    fn visit_end(&self, room: &str, pass: &PassClaims) -> Option<VisitEndCause> {
+        let room = self.rooms.get(room).ok()?;
+        room.stops().visit_end(pass)
+    }
+
     fn note_call(&self, room: &str, pass: &PassClaims) {
         if let Ok(room) = self.rooms.get(room) {
             room.presence().note_visitor(pass.number);

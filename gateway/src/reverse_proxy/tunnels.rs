@@ -111,7 +111,7 @@ pub async fn end_stopped_tunnels(shop: ShopGuard, mut stopping: watch::Receiver<
             pass.map_or(is_open_to_all, |pass| {
                 let is_stopped = room.as_ref().is_some_and(|room| {
                     room.pass_stopped(pass.number, now).is_some()
-                        || room.stops().visit_end(pass.number, pass.iat).is_some()
+                        || room.stops().visit_end(pass).is_some()
                 });
                 pass.exp > now.div_euclid(1000) && !is_stopped
             })

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use fairgate_pass::{Holder, LEEWAY_S, VisitEndCause};
+use fairgate_pass::{Holder, LEEWAY_S, PassClaims, VisitEndCause};
 
 use crate::ledger::{EndedPass, NewPassStops, PassStopCause, StoppedPass};
 
@@ -26,6 +26,8 @@ struct KnownStops {
     passes: HashMap<u64, StoppedPass>,
     /// The last visit of each join number that ended early.
     ended: HashMap<u64, EndedPass>,
+    /// The visits that this node is ending now: the end of the pass (unix seconds), and why.
+    ending: HashMap<u64, (i64, VisitEndCause)>,
     /// The holders whose places the promoter ended, with the promoter's note to each.
     revoked: HashMap<Holder, Arc<str>>,
 }
@@ -50,9 +52,11 @@ impl RoomStops {
     pub(crate) fn note(&self, read: &NewPassStops, now_s: i64) {
         let mut known = self.known.write();
         for visit in &read.ended {
+            known.ending.remove(&visit.number);
             known.ended.insert(visit.number, visit.clone());
         }
         known.ended.retain(|_, visit| visit.exp + LEEWAY_S > now_s);
+        known.ending.retain(|_, (exp, _)| *exp + LEEWAY_S > now_s);
         for pass in &read.stopped {
             if pass.cause == PassStopCause::Revoked {
                 known
@@ -77,12 +81,23 @@ impl RoomStops {
         self.known.read().passes.get(&number).map(|pass| pass.cause)
     }
 
-    /// Returns why the visit with a pass of this number ended early, if it did. The pass was issued
-    /// at `issued_s`.
-    pub fn visit_end(&self, number: u64, issued_s: i64) -> Option<VisitEndCause> {
+    /// Notes that this node ends the visit of a number whose pass runs out at `pass_exp`, before
+    /// the end is in the ledger.
+    pub(crate) fn note_ending(&self, number: u64, pass_exp: i64, cause: VisitEndCause) {
+        let mut known = self.known.write();
+        known.ending.insert(number, (pass_exp, cause));
+    }
+
+    /// Returns why the visit with this pass ended early, if it did.
+    pub fn visit_end(&self, pass: &PassClaims) -> Option<VisitEndCause> {
         let known = self.known.read();
-        let visit = known.ended.get(&number)?;
-        (issued_s <= visit.issued_s).then_some(visit.cause)
+        let ending = known.ending.get(&pass.number);
+        let ending = ending.filter(|(pass_exp, _)| pass.exp <= *pass_exp);
+        let ended = known.ended.get(&pass.number);
+        let ended = ended.filter(|visit| pass.iat <= visit.issued_s);
+        ending
+            .map(|(_, cause)| *cause)
+            .or(ended.map(|visit| visit.cause))
     }
 
     /// Returns why the last visit of a number ended early, if its pass ended at `pass_exp` (unix

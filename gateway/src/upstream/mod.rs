@@ -16,6 +16,7 @@ use async_trait::async_trait;
 use axum::http::StatusCode;
 pub use booking::backup;
 pub use booking::config::PaymentSettings;
+pub use booking::http::refusals::holds::pass_ended;
 pub use booking::http::route_kinds::{RouteKind, route_kind};
 pub use booking::internal::gateway_desk::{BookingCondition, BookingPulse, ShowSummary};
 pub use booking::internal::wire::{

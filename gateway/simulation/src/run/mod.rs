@@ -205,6 +205,10 @@ impl SaleRun<'_> {
         }
     }
 
+    fn claim_at(&mut self, visit: u32, at_ms: i64) {
+        self.world.schedule.add(at_ms, SaleEvent::Claim { visit });
+    }
+
     fn claim(&mut self, visit: u32, now_ms: i64) {
         let now_s = now_ms as f64 / 1e3;
         let visitor = &mut self.visits[visit as usize];
@@ -212,10 +216,7 @@ impl SaleRun<'_> {
             told.note_claim(visitor.rank, now_s);
             if told.is_paused(now_s) {
                 let again_ms = now_ms + LOOKS_FOR_SPACE_MS as i64;
-                return self
-                    .world
-                    .schedule
-                    .add(again_ms, SaleEvent::Claim { visit });
+                return self.claim_at(visit, again_ms);
             }
         }
         // The claim of a visitor whose pass ran out is not the first one.
@@ -223,12 +224,13 @@ impl SaleRun<'_> {
         let pace = &self.world.sale.room.pace;
         let behind = visitor.called_behind(pace.pass_s, |ended_s| self.line.end(ended_s));
         let turn = turn_of(visitor.rank, behind);
+        if turn >= self.released && self.line_dismissed {
+            visitor.end_waiting();
+            return self.tally.ended(VisitEnd::NoSeats, now_ms);
+        }
         if turn >= self.released {
             let again_ms = now_ms + ASKS_AGAIN_MS as i64;
-            return self
-                .world
-                .schedule
-                .add(again_ms, SaleEvent::Claim { visit });
+            return self.claim_at(visit, again_ms);
         }
         let decision = self.cohorts.admit(&ClaimToEnter {
             rank: visitor.rank,
@@ -244,10 +246,7 @@ impl SaleRun<'_> {
             let told_s = asks_again_ms(entry_in_ms).div_ceil(1_000);
             let again_s = told_s as f64 + CLAIM_LATE_S * visitor.rng().random::<f64>();
             let again_ms = now_ms + (again_s * 1e3) as i64;
-            return self
-                .world
-                .schedule
-                .add(again_ms, SaleEvent::Claim { visit });
+            return self.claim_at(visit, again_ms);
         }
         self.cohorts.reserve_entry(visitor.rank, now_ms);
         self.cohorts.end_entry(visitor.rank);

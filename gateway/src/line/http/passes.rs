@@ -13,13 +13,12 @@ use fairgate_base::http::{JsonBody, Problem, ProblemCode, QueryParams};
 use fairgate_pass::{Jwks, LivePass, PassError, VerifiedPass};
 use serde::{Deserialize, Serialize};
 
-use booking::http::refusals::holds::pass_ended;
-
 use super::required;
 use crate::cookies::{self, CookieKind, PASS_STORED_S};
 use crate::line::claim::{ClaimedPass, claim_pass};
 use crate::line::{TollFor, TollPayer, WaitingLine};
 use crate::room::RoomRegistry;
+use crate::upstream::pass_ended;
 use crate::web::peer_of;
 
 /// A claimed pass.
@@ -226,7 +225,7 @@ fn check_live(
                 "its place was left or ended by the promoter, or the room was closed",
             ));
         }
-        if let Some(cause) = room.stops().visit_end(live.number, live.iat) {
+        if let Some(cause) = room.stops().visit_end(live) {
             return Err(pass_ended(room.id(), cause));
         }
         room.activity().note(live.number, now.div_euclid(1000));

@@ -6,7 +6,6 @@ use axum::extract::{ConnectInfo, Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use booking::http::refusals::holds::pass_ended;
 use fairgate_base::clock::rfc3339;
 use fairgate_base::http::{JsonBody, Problem};
 use fairgate_base::log_failed_try;
@@ -22,6 +21,7 @@ use crate::line::place_view::PlaceView;
 use crate::line::{JoinBody, PlaceRefusal, WaitingLine, place_claims, sign_place};
 use crate::room::{EVERYDAY_PLACE_S, Room};
 use crate::store::Place;
+use crate::upstream::pass_ended;
 use crate::web::peer_of;
 
 /// The answer to a join.

@@ -21,6 +21,7 @@ use serde_json::Value;
 
 use super::{BookingDoor, VisitorsInside, show_of};
 use crate::cookies::{self, CookieKind};
+use crate::upstream::pass_ended;
 
 /// Puts the door in front of booking's routes.
 pub fn layer(booking: Router, door: BookingDoor) -> Router {
@@ -114,6 +115,11 @@ impl BookingDoor {
                 added
             }
         };
+        if let Some(pass) = pass.as_ref().filter(|_| takes_seats)
+            && let Some(cause) = self.visitors.visit_end(room, pass)
+        {
+            return Err(pass_ended(room, cause));
+        }
         if takes_seats {
             // The load is checked last, so that a visitor without a pass is always sent to the
             // waiting room.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use fairgate_base::clock::Clock;
-use fairgate_pass::{Keyring, PassClaims};
+use fairgate_pass::{Keyring, PassClaims, VisitEndCause};
 
 use super::BookingCore;
 use super::health::BookingHealth;
@@ -26,6 +26,8 @@ pub trait ComeBackTimes: Send + Sync + 'static {
 /// Learns what visitors with passes do. The line implements it, and the door calls it.
 #[async_trait]
 pub trait VisitorsInside: Send + Sync + 'static {
+    /// Returns why the visit with this pass of `room` ended early, if it did.
+    fn visit_end(&self, room: &str, pass: &PassClaims) -> Option<VisitEndCause>;
     /// Notes that the visitor with this pass of `room` made a call that went through.
     fn note_call(&self, room: &str, pass: &PassClaims);
     /// Notes that the visitor was told that there are no seats for it.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{Live, Promoter, Server, TestAnswer, TestShop, Visitor, until};
+use crate::harness::{Browser, Live, Promoter, Server, TestAnswer, TestShop, Visitor, until};
 
 /// The shortest `pass_idle_s` that a room can have.
 const IDLE_S: u64 = 10;
@@ -176,4 +176,42 @@ async fn a_visit_without_a_fitting_seat_does_not_move_the_visitor_behind_the_lin
     })
     .await;
     assert_eq!(turn(&waiting).await, (Value::Null, json!(2)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_asks_before_the_turn_ends_and_any_key_keeps_it() {
+    let Some(ana) = Browser::open().await else {
+        return;
+    };
+    let server = Server::start().await;
+    sale(&server, json!({}), json!({})).await;
+    ana.go(&server.at("/r/sale")).await;
+    ana.click("#join").await;
+    ana.until::<bool>("!document.querySelector('#turn-form').hidden")
+        .await;
+    ana.click("#turn").await;
+    ana.until::<bool>("document.querySelector('#place').dataset.state === 'admitted'")
+        .await;
+    ana.go(&server.at("/s/night")).await;
+    let asked = "document.querySelector('#still[open]') !== null";
+    ana.until::<bool>(asked).await;
+    ana.fits("the question").await;
+    ana.picture("9-still-there").await;
+    let focused: String = ana.until("document.activeElement.id").await;
+    assert_eq!(focused, "still-yes", "a screen reader hears the question");
+    ana.press_key("Tab").await;
+    ana.until::<bool>("document.querySelector('#still') === null")
+        .await;
+    // The question comes again, and this time nobody answers.
+    ana.until::<bool>(asked).await;
+    let told = ana
+        .until::<String>("document.querySelector('#problem:not([hidden])')?.dataset.code === 'pass_ended' && document.querySelector('#problem').innerText")
+        .await;
+    assert!(told.contains("Your turn is over"), "{told}");
+    ana.picture("9-turn-over").await;
+    let lobby: String = ana
+        .until("document.querySelector('#problem a').pathname")
+        .await;
+    assert_eq!(lobby, "/r/sale");
+    ana.close("Ana").await;
 }

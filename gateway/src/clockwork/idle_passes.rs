@@ -2,7 +2,7 @@
 //! the holder's pages ask whether somebody is still there. A pass never ends while its holder has a
 //! basket, an order or an offer: the time begins when that ends.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use fairgate_base::log_failed_try;
 use fairgate_pass::{Holder, VisitEndCause};
@@ -14,8 +14,10 @@ use crate::room::{Room, RoomRegistry};
 use crate::store::{IdleVisitor, StoreFailure};
 use crate::upstream::VisitorsHold;
 
-/// How many idle visitors one beat looks at, at most.
-const IDLE_MAX: u32 = 1_000;
+/// How many idle visitors one beat looks at, at most. Many of them have been asked already.
+const IDLE_MAX: u32 = 10_000;
+/// How many visitors one beat asks or sends out, at most. The longest idle come first.
+const DUE_MAX: usize = 1_000;
 
 /// The visitors of one room who were asked whether somebody is still there.
 pub(super) struct IdlePasses {
@@ -51,7 +53,7 @@ impl IdlePasses {
             limits.step(visitor.active_s, now_s) == IdleStep::End
                 || self.asked.get(&visitor.number) != Some(visitor)
         };
-        let due: Vec<IdleVisitor> = idle.into_iter().filter(is_due).collect();
+        let due: Vec<IdleVisitor> = idle.into_iter().filter(is_due).take(DUE_MAX).collect();
         if due.is_empty() {
             return Ok(());
         }
@@ -77,7 +79,11 @@ impl IdlePasses {
     /// Takes the question away from the visitors who have done something since, or whose pass has
     /// ended. `idle` are the visitors who have done nothing.
     fn forget_active(&mut self, room: &Room, idle: &[IdleVisitor]) {
-        let is_idle = |asked: &IdleVisitor| idle.contains(asked);
+        let by_number: HashMap<u64, &IdleVisitor> = idle
+            .iter()
+            .map(|visitor| (visitor.number, visitor))
+            .collect();
+        let is_idle = |asked: &IdleVisitor| by_number.get(&asked.number) == Some(&asked);
         let active: Vec<IdleVisitor> = self
             .asked
             .values()

@@ -69,7 +69,10 @@ async fn note_lapse(
         let pass = vec![(visit.number, visit.pass_exp_s)];
         let ledger = rooms.ledger();
         let ended = ledger.end_visits(room.id(), pass, VisitEndCause::Lapses, now_s);
-        ended.await?;
+        if let Err(error) = ended.await {
+            room.stops().forget_ending(visit.number);
+            return Err(error.into());
+        }
     }
     Ok(())
 }

@@ -88,6 +88,11 @@ impl RoomStops {
         known.ending.insert(number, (pass_exp, cause));
     }
 
+    /// Takes [`Self::note_ending`] back, because the end did not reach the ledger.
+    pub(crate) fn forget_ending(&self, number: u64) {
+        self.known.write().ending.remove(&number);
+    }
+
     /// Returns why the visit with this pass ended early, if it did.
     pub fn visit_end(&self, pass: &PassClaims) -> Option<VisitEndCause> {
         let known = self.known.read();

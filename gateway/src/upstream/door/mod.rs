@@ -28,7 +28,7 @@ pub trait ComeBackTimes: Send + Sync + 'static {
 pub trait VisitorsInside: Send + Sync + 'static {
     /// Returns why the visit with this pass of `room` ended early, if it did.
     fn visit_end(&self, room: &str, pass: &PassClaims) -> Option<VisitEndCause>;
-    /// Notes that the visitor with this pass of `room` made a call that went through.
+    /// Notes that the visitor with this pass of `room` made a call.
     fn note_call(&self, room: &str, pass: &PassClaims);
     /// Notes that the visitor was told that there are no seats for it.
     async fn note_no_seats(&self, room: &str, pass: &PassClaims);

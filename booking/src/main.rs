@@ -238,11 +238,16 @@ fn serve(
     let config = BookingConfig::resolve(&SettingSources::gather(flags, file)?)?;
     let runtime = process::make_runtime().map_err(BookingStartError::Runtime)?;
     runtime.block_on(async {
-        let service = BookingService::build(config).await?;
+        let mut shutdown = process::shutdown().map_err(BookingStartError::Runtime)?;
+        let starting = BookingService::build(config);
+        let Some(service) = process::started(starting, &mut shutdown).await else {
+            return Ok(());
+        };
+        let service = service?;
         if let Ok(address) = service.listen_address() {
             tracing::info!(%address, "serving");
         }
-        service.run(process::shutdown()).await?;
+        service.run(shutdown).await?;
         Ok(())
     })
 }

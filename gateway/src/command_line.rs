@@ -225,14 +225,20 @@ fn start(cli: GatewayCli) -> anyhow::Result<()> {
 }
 
 async fn serve(knobs: &GatewayArguments) -> anyhow::Result<()> {
+    let mut shutdown = process::shutdown()?;
     let config = GatewayConfig::resolve(&sources(knobs)?)?;
-    let app = GatewayApp::build(&config, upstream::open).await?;
+    let starting = GatewayApp::build(&config, upstream::open);
+    let Some(app) = process::started(starting, &mut shutdown).await else {
+        return Ok(());
+    };
+    let app = app?;
     tracing::info!(address = %app.address()?, data = %config.data.display(), "serving");
-    app.run(process::shutdown()).await?;
+    app.run(shutdown).await?;
     Ok(())
 }
 
 async fn run_demo(knobs: &GatewayArguments) -> anyhow::Result<()> {
+    let mut shutdown = process::shutdown()?;
     let mut sources = sources(knobs)?;
     let is_set =
         |sources: &SettingSources, knob| sources.is_overridden(knob) || sources.file.is_some();
@@ -250,7 +256,11 @@ async fn run_demo(knobs: &GatewayArguments) -> anyhow::Result<()> {
         .promoter
         .get_or_insert_with(|| SecretSetting(format!("demo-{:032x}", rand::rng().random::<u128>())))
         .clone();
-    let app = GatewayApp::build(&config, upstream::open).await?;
+    let starting = GatewayApp::build(&config, upstream::open);
+    let Some(app) = process::started(starting, &mut shutdown).await else {
+        return Ok(());
+    };
+    let app = app?;
     // If the data folder is that of an earlier demo, it already has an on-sale. That on-sale
     // continues, and its line is not drawn again.
     let is_resumed = app.has_room(demo::ROOM);
@@ -260,7 +270,7 @@ async fn run_demo(knobs: &GatewayArguments) -> anyhow::Result<()> {
         upload.apply(&target, &key.0, "the demo", false).await?;
     }
     announce(&app, &config, &key, is_resumed)?;
-    app.run(process::shutdown()).await?;
+    app.run(shutdown).await?;
     Ok(())
 }
 

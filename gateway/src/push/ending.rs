@@ -5,6 +5,7 @@ use std::error::Error;
 use axum::extract::ws::{Utf8Bytes, close_code};
 use rand::RngExt;
 use tokio_tungstenite::tungstenite::Error as FrameError;
+use tokio_tungstenite::tungstenite::error::ProtocolError;
 
 /// Why a socket ends.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ impl SocketEnd {
             Some(FrameError::Utf8(_)) => {
                 Self::Close(close_code::INVALID, "the text is not UTF-8".into())
             }
+            // The connection ended without a close frame, as it does if a program ends.
+            Some(FrameError::Protocol(ProtocolError::ResetWithoutClosingHandshake)) => Self::Gone,
             Some(FrameError::Protocol(_)) => Self::Close(
                 close_code::PROTOCOL,
                 "a frame breaks the WebSocket protocol".into(),

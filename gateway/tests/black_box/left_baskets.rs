@@ -44,6 +44,40 @@ async fn passed(since: Instant, time: Duration) {
     .await;
 }
 
+/// Opens the socket of a visitor. When its first frame is here, the server counts the socket.
+async fn open(who: &Visitor<'_>) -> Live {
+    let mut socket = Live::open(who).await;
+    socket.text("place").await;
+    socket
+}
+
+/// Closes sockets, waits until the server has seen it, and then until sockets that close next do
+/// not seem to close together with these. Returns when the server had seen it.
+async fn closes(server: &Server, sockets: impl IntoIterator<Item = Live>) -> Instant {
+    let before = open_sockets(server).await;
+    let count = sockets.into_iter().map(drop).count();
+    wait_until_closed(server, before - count).await
+}
+
+/// Waits until the server counts so many sockets as open, as [`closes`] does.
+async fn wait_until_closed(server: &Server, left: usize) -> Instant {
+    let seen = async || (open_sockets(server).await <= left).then_some(());
+    until("the server has seen that the sockets closed", seen).await;
+    let seen_at = Instant::now();
+    passed(seen_at, APART).await;
+    seen_at
+}
+
+/// Returns how many sockets the server counts as open.
+async fn open_sockets(server: &Server) -> usize {
+    let read = TestAnswer::of(server.http.get(server.at("/metrics"))).await;
+    let text = read.expect("an answer").text();
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("fairgate_sockets "));
+    line.and_then(|count| count.parse().ok()).unwrap_or(0)
+}
+
 /// Lets visitors make a basket and close their page, one after the other, until the basket of one
 /// has lapsed. If another socket closes at the same moment, the server cannot know which visitor is
 /// gone, so the next one tries it.
@@ -51,9 +85,9 @@ async fn wait_for_one_to_lapse(server: &Server, seats: [&str; 3]) {
     for seat in seats {
         let mut who = Visitor::joined(server, "sale").await;
         who.claim().await;
-        let socket = Live::open(&who).await;
+        let socket = open(&who).await;
         hold(server, &who, seat).await;
-        drop(socket);
+        closes(server, [socket]).await;
         let free = async || is_free(server, seat).await.then_some(());
         if within(Duration::from_secs(AWAY_S + 20), free)
             .await
@@ -85,11 +119,11 @@ async fn only_the_basket_of_a_visitor_who_closed_the_page_lapses_early() {
     let [gone, stays, program, buyer, two_tabs] = &names[..] else {
         panic!("five visitors");
     };
-    let live = async |who| Live::open(who).await;
-    let (of_gone, _of_stays, of_buyer) = (live(gone).await, live(stays).await, live(buyer).await);
-    let (first_tab, _other_tab) = (live(two_tabs).await, live(two_tabs).await);
+    let (mut of_gone, _of_stays, of_buyer) =
+        (open(gone).await, open(stays).await, open(buyer).await);
+    let (first_tab, _other_tab) = (open(two_tabs).await, open(two_tabs).await);
     // A program that had a socket only before it made its basket.
-    drop(live(program).await);
+    closes(&server, [open(program).await]).await;
     let mut holds = Vec::new();
     for (who, seat) in names.iter().zip(["A-1", "A-2", "A-3", "A-4", "A-5"]) {
         holds.push(hold(&server, who, seat).await);
@@ -97,12 +131,13 @@ async fn only_the_basket_of_a_visitor_who_closed_the_page_lapses_early() {
     buyer.post("place/checkout", &Value::Null).await.is(204);
     // The visitors leave one after the other. If they all left together, it would look as if
     // something in front of the server had died.
-    let mut left_at = Instant::now();
-    for socket in [of_buyer, first_tab, of_gone] {
-        passed(left_at, APART).await;
-        drop(socket);
-        left_at = Instant::now();
+    for socket in [of_buyer, first_tab] {
+        closes(&server, [socket]).await;
     }
+    let left_at = Instant::now();
+    let left = open_sockets(&server).await - 1;
+    of_gone.hang_up().await;
+    wait_until_closed(&server, left).await;
     until("the seat of the visitor who left is free", async || {
         is_free(&server, "A-1").await.then_some(())
     })
@@ -132,18 +167,16 @@ async fn whoever_comes_back_in_time_or_is_cut_off_with_others_keeps_the_basket()
     let mut sockets = Vec::new();
     let mut holds = Vec::new();
     for (who, seat) in names.iter().zip(["A-1", "A-2", "A-3", "A-4", "A-5", "A-6"]) {
-        sockets.push(Live::open(who).await);
+        sockets.push(open(who).await);
         holds.push(hold(&server, who, seat).await);
     }
     // One visitor leaves for good, and another one comes back.
     for _ in 0..2 {
-        drop(sockets.remove(0));
-        passed(Instant::now(), APART).await;
+        closes(&server, [sockets.remove(0)]).await;
     }
-    let _back = Live::open(&names[0]).await;
+    let _back = open(&names[0]).await;
     // The sockets of all others close together, as if a proxy died.
-    sockets.clear();
-    let cut_at = Instant::now();
+    let cut_at = closes(&server, sockets).await;
     until("the seat of the visitor who left is free", async || {
         is_free(&server, "A-2").await.then_some(())
     })

@@ -331,3 +331,27 @@ async fn a_redis_that_cannot_be_used_is_named_with_its_address_and_what_to_do() 
     let told = ["FAIRGATE_REDIS_URL", "another ledger", "another Redis"];
     check_servers("the Redis of another ledger", &good, Some(&cache), &told);
 }
+
+#[test]
+fn a_program_that_waits_for_its_database_still_ends_in_order_when_it_is_asked_to() {
+    for signal in ["-TERM", "-INT"] {
+        let mute = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = mute.local_addr().expect("an address");
+        let data = tempfile::tempdir().expect("a folder");
+        let mut command = gateway();
+        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]);
+        command.arg(data.path()).stderr(Stdio::null());
+        command.env(
+            "FAIRGATE_DATABASE_URL",
+            format!("postgres://ana@{address}/sale"),
+        );
+        let mut started = command.spawn().expect("the program starts");
+        let asked = mute.accept().expect("it asks its database");
+        let pid = started.id().to_string();
+        let sent = Command::new("kill").args([signal, &pid]).status();
+        assert!(sent.expect("kill is there").success());
+        let status = started.wait().expect("it ends");
+        assert!(status.success(), "{signal}: {status}");
+        drop(asked);
+    }
+}

@@ -41,22 +41,37 @@ pub fn make_runtime() -> std::io::Result<Runtime> {
     Ok(runtime)
 }
 
-/// Waits for SIGTERM or Ctrl-C.
-pub async fn shutdown() {
-    let terminate = async {
-        match signal(SignalKind::terminate()) {
-            Ok(mut terminated) => {
-                terminated.recv().await;
-            }
-            Err(error) => {
-                tracing::warn!(%error, "this process cannot wait for SIGTERM; end it with Ctrl-C");
-                std::future::pending::<()>().await;
-            }
+/// Takes SIGTERM and Ctrl-C from now on, instead of the system, which would end the process on the
+/// spot. The returned future waits for the first of them. A process calls this before it starts, so
+/// that it ends in order at every moment.
+///
+/// # Errors
+/// Fails if the system does not take a handler.
+///
+/// # Panics
+/// Panics outside a runtime.
+pub fn shutdown() -> std::io::Result<impl Future<Output = ()> + Send + Unpin> {
+    let mut terminated = signal(SignalKind::terminate())?;
+    let mut interrupted = signal(SignalKind::interrupt())?;
+    Ok(Box::pin(async move {
+        tokio::select! {
+            _ = terminated.recv() => {}
+            _ = interrupted.recv() => {}
         }
-    };
+    }))
+}
+
+/// Waits until a process has started. Returns nothing if it is to end before.
+pub async fn started<T>(
+    starting: impl Future<Output = T>,
+    shutdown: &mut (impl Future<Output = ()> + Unpin),
+) -> Option<T> {
     tokio::select! {
-        () = terminate => {}
-        _ = tokio::signal::ctrl_c() => {}
+        started = starting => Some(started),
+        () = shutdown => {
+            tracing::info!("this process was asked to end before it had started");
+            None
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::Value;
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::http::{HeaderValue, StatusCode};
@@ -76,6 +77,12 @@ impl Live {
             Err(Error::Http(answer)) => Err(answer.status()),
             Err(error) => panic!("the socket did not open: {error}"),
         }
+    }
+
+    /// Ends the connection without a close frame, as the system does for a program that ends.
+    pub async fn hang_up(&mut self) {
+        let ended = self.socket.get_mut().shutdown().await;
+        ended.expect("the connection was open");
     }
 
     /// Sends a JSON message.

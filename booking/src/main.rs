@@ -239,7 +239,7 @@ fn serve(
     let runtime = process::make_runtime().map_err(BookingStartError::Runtime)?;
     runtime.block_on(async {
         let mut shutdown = process::shutdown().map_err(BookingStartError::Runtime)?;
-        let starting = BookingService::build(config);
+        let starting = Box::pin(BookingService::build(config));
         let Some(service) = process::started(starting, &mut shutdown).await else {
             return Ok(());
         };

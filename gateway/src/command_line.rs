@@ -227,7 +227,7 @@ fn start(cli: GatewayCli) -> anyhow::Result<()> {
 async fn serve(knobs: &GatewayArguments) -> anyhow::Result<()> {
     let mut shutdown = process::shutdown()?;
     let config = GatewayConfig::resolve(&sources(knobs)?)?;
-    let starting = GatewayApp::build(&config, upstream::open);
+    let starting = Box::pin(GatewayApp::build(&config, upstream::open));
     let Some(app) = process::started(starting, &mut shutdown).await else {
         return Ok(());
     };
@@ -256,7 +256,7 @@ async fn run_demo(knobs: &GatewayArguments) -> anyhow::Result<()> {
         .promoter
         .get_or_insert_with(|| SecretSetting(format!("demo-{:032x}", rand::rng().random::<u128>())))
         .clone();
-    let starting = GatewayApp::build(&config, upstream::open);
+    let starting = Box::pin(GatewayApp::build(&config, upstream::open));
     let Some(app) = process::started(starting, &mut shutdown).await else {
         return Ok(());
     };

@@ -10,8 +10,8 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::room::{Room, RoomRegistry};
-use crate::store::StoreFailure;
-use crate::upstream::HoldSignal;
+use crate::store::{NotedBasket, StoreFailure};
+use crate::upstream::{HoldSignal, VisitorsHold};
 
 /// Follows the signals until booking closes the channel. A signal that was missed ends no visit.
 pub async fn follow_hold_signals(
@@ -73,8 +73,42 @@ async fn note_lapse(
             room.stops().forget_ending(visit.number);
             return Err(error.into());
         }
+        end_later_baskets(rooms, room, visit.number, signal).await?;
     }
     Ok(())
+}
+
+/// Ends the baskets that a visitor made after the visit's last basket had lapsed, but before this
+/// node knew of it. A basket in checkout stays.
+async fn end_later_baskets(
+    rooms: &RoomRegistry,
+    room: &Room,
+    number: u64,
+    lapsed: &HoldSignal,
+) -> Result<(), StoreFailure> {
+    let baskets = rooms.store().baskets_of(room.id(), number, rooms.now_ms());
+    let is_later = |basket: &NotedBasket| basket.at >= lapsed.expires_at_ms && !basket.in_checkout;
+    let later = baskets.await?.into_iter().filter(is_later);
+    let later = later.map(|basket| VisitorsHold {
+        hold: basket.hold,
+        holder: lapsed.holder,
+    });
+    give_back(rooms, room, later.collect()).await;
+    Ok(())
+}
+
+/// Gives seats back that a visitor took after the visit had ended.
+pub(super) async fn give_back(rooms: &RoomRegistry, room: &Room, taken: Vec<VisitorsHold>) {
+    if taken.is_empty() {
+        return;
+    }
+    if let Err(error) = rooms.core().end_left_baskets(taken).await {
+        log_failed_try!(
+            error,
+            room = room.id(),
+            "booking did not end the baskets that a visitor made after the visit's end, so they last until their deadlines"
+        );
+    }
 }
 
 async fn note_offer(

@@ -5,8 +5,10 @@ use async_trait::async_trait;
 use fairgate_base::log_failed_try;
 use fairgate_pass::{PassClaims, VisitEndCause};
 
+use super::hold_signals::give_back;
 use crate::room::{PassTimes, RoomRegistry};
 use crate::store::NotedBasket;
+use crate::upstream::VisitorsHold;
 use crate::upstream::door::VisitorsInside;
 
 /// A visitor who takes seats later than this after the call (ms) had seats before, or did something
@@ -58,10 +60,8 @@ impl VisitorsInside for LineVisitorsInside {
         }
     }
 
-    async fn note_hold(&self, room: &str, pass: &PassClaims, hold: &str) {
-        let Ok(room) = self.rooms.get(room) else {
-            return;
-        };
+    async fn note_hold(&self, room: &str, pass: &PassClaims, hold: &str) -> Option<VisitEndCause> {
+        let room = self.rooms.get(room).ok()?;
         room.told_none().note_held(pass.number);
         let now = self.rooms.now_ms();
         // The call of a late comer is no longer known. The time of its pass is used instead.
@@ -86,6 +86,13 @@ impl VisitorsInside for LineVisitorsInside {
                 "the store did not note a basket, so it lasts until its deadline even if its visitor is gone"
             );
         }
+        let cause = room.stops().visit_end(pass)?;
+        let taken = VisitorsHold {
+            hold: hold.to_owned(),
+            holder: pass.sub,
+        };
+        give_back(&self.rooms, &room, vec![taken]).await;
+        Some(cause)
     }
 
     fn note_deadline(&self, room: &str, pass: &PassClaims, until_s: i64) {

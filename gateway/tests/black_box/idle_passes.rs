@@ -3,10 +3,11 @@
 
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{Browser, Live, Promoter, Server, TestAnswer, TestShop, Visitor, until};
+use crate::harness::{Browser, Live, Promoter, Server, TestAnswer, TestShop, Visitor, text, until};
 
 /// The shortest `pass_idle_s` that a room can have.
 const IDLE_S: u64 = 10;
@@ -153,6 +154,32 @@ async fn a_visit_ends_after_as_many_lapsed_baskets_as_the_room_allows() {
     // Nobody else waits, so the visitor is called again at once.
     who.claim().await;
     hold(&who, "A-3").await.is(201);
+}
+
+/// A visitor takes seats after the deadline of the last basket, but before the basket has lapsed.
+#[tokio::test(flavor = "multi_thread")]
+async fn seats_that_are_taken_while_the_last_basket_lapses_are_free_when_the_visit_ends() {
+    let server = Server::start().await;
+    let show = json!({"hold_s": 10, "grace_s": 3, "seats_per_visitor": 4});
+    sale(&server, show, json!({"lapses_max": 1})).await;
+    let who = Visitor::admitted(&server, "sale").await;
+    let mut socket = Live::open(&who).await;
+    let first = hold(&who, "A-1").await.is(201);
+    let deadline: Timestamp = text(&first, "expires_at").parse().expect("a time");
+    until("the deadline is over", async || {
+        (Timestamp::now() > deadline).then_some(())
+    })
+    .await;
+    let taken = hold(&who, "A-2").await.is(201);
+    assert_eq!(socket.text("pass_ended").await["cause"], "lapses");
+    let path = format!("/v1/holds/{}", text(&taken, "hold"));
+    until("the seat is free", async || {
+        let read = who.send(Method::GET, &path, &Value::Null).await;
+        (read.status != 200).then_some(())
+    })
+    .await;
+    let deadline: Timestamp = text(&taken, "expires_at").parse().expect("a time");
+    assert!(Timestamp::now() < deadline, "the basket was ended early");
 }
 
 #[tokio::test(flavor = "multi_thread")]

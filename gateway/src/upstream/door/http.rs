@@ -200,8 +200,10 @@ async fn note_seats(
     let Ok(mut basket) = serde_json::from_slice::<serde_json::Map<String, Value>>(&bytes) else {
         return Response::from_parts(head, bytes.into());
     };
-    if let Some(hold) = basket.get("hold").and_then(Value::as_str) {
-        visitors.note_hold(room, pass, hold).await;
+    if let Some(hold) = basket.get("hold").and_then(Value::as_str)
+        && let Some(cause) = visitors.note_hold(room, pass, hold).await
+    {
+        return pass_ended(room, cause).into_response();
     }
     if let Some(away_s) = visitors.away_s(room) {
         basket.insert("away_s".to_owned(), away_s.into());

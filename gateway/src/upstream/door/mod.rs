@@ -32,8 +32,9 @@ pub trait VisitorsInside: Send + Sync + 'static {
     fn note_call(&self, room: &str, pass: &PassClaims);
     /// Notes that the visitor was told that there are no seats for it.
     async fn note_no_seats(&self, room: &str, pass: &PassClaims);
-    /// Notes that the visitor has just taken seats. `hold` is the id of its basket.
-    async fn note_hold(&self, room: &str, pass: &PassClaims, hold: &str);
+    /// Notes that the visitor has just taken seats. `hold` is the id of its basket. If the visit
+    /// ended meanwhile, gives the seats back, and returns why it ended.
+    async fn note_hold(&self, room: &str, pass: &PassClaims, hold: &str) -> Option<VisitEndCause>;
     /// Notes that the visitor has a basket or an open order until `until_s` (unix seconds).
     fn note_deadline(&self, room: &str, pass: &PassClaims, until_s: i64);
     /// Returns after how many seconds a basket of `room` lapses if its visitor is known to be gone.

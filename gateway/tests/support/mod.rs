@@ -4,6 +4,7 @@
 
 pub mod bare;
 pub mod node;
+pub mod site;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

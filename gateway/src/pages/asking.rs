@@ -180,6 +180,19 @@ impl PageRoutes {
         read_answer(answer, missing.into(), failure)
     }
 
+    /// Reads a show for the visitor who opened its page. The visitor's pass then does not end
+    /// because nobody does anything. A browser without scripts tells in no other way that somebody
+    /// is there.
+    pub(super) async fn read_show(
+        &self,
+        show: &str,
+        headers: &HeaderMap,
+    ) -> Result<Value, DocumentRefusal> {
+        let path = address::path(&["v1", "shows", show]);
+        let call = VisitorCall::new(Method::GET, &path, headers);
+        self.call_as_visitor(call).await
+    }
+
     /// Makes a call as [`Self::call_as_visitor`] does, and returns the text of the answer.
     pub(super) async fn text_as_visitor(
         &self,

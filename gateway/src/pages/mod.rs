@@ -196,11 +196,9 @@ pub(crate) async fn seats(
     State(pages): State<PageRoutes>,
     Path(show): Path<String>,
     Query(query): Query<BTreeMap<String, String>>,
+    headers: HeaderMap,
 ) -> Response {
-    let mut document = match pages
-        .fetch_document(&address::path(&["v1", "shows", &show]))
-        .await
-    {
+    let mut document = match pages.read_show(&show, &headers).await {
         Ok(document) => document,
         Err(refused) => return render_refused(&pages, &refused),
     };

@@ -7,13 +7,14 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::harness::{
-    Browser, Live, Promoter, Server, TestAnswer, TestShop, Visitor, until, within,
+    Browser, Live, PATIENCE, Promoter, Server, TestAnswer, TestShop, Visitor, until, until_within,
+    within,
 };
 
 /// The shortest `away_s` that a room can have.
-const AWAY_S: u64 = 10;
+pub const AWAY_S: u64 = 10;
 /// Sockets that close this far apart do not close for the same reason.
-const APART: Duration = Duration::from_millis(2_500);
+pub const APART: Duration = Duration::from_millis(2_500);
 
 async fn sale(server: &Server) {
     let room = json!({"method": "fifo", "away_s": AWAY_S});
@@ -37,8 +38,8 @@ async fn status_of(who: &Visitor<'_>, hold: &str) -> u16 {
 }
 
 /// Waits until this time has passed since a moment.
-async fn passed(since: Instant, time: Duration) {
-    until("the time has passed", async || {
+pub async fn passed(since: Instant, time: Duration) {
+    until_within("the time has passed", time + PATIENCE, async || {
         (since.elapsed() >= time).then_some(())
     })
     .await;
@@ -81,7 +82,7 @@ async fn open_sockets(server: &Server) -> usize {
 /// Lets visitors make a basket and close their page, one after the other, until the basket of one
 /// has lapsed. If another socket closes at the same moment, the server cannot know which visitor is
 /// gone, so the next one tries it.
-async fn wait_for_one_to_lapse(server: &Server, seats: [&str; 3]) {
+pub async fn wait_for_one_to_lapse(server: &Server, seats: [&str; 3]) {
     for seat in seats {
         let mut who = Visitor::joined(server, "sale").await;
         who.claim().await;
@@ -99,7 +100,7 @@ async fn wait_for_one_to_lapse(server: &Server, seats: [&str; 3]) {
     panic!("no basket has lapsed: {seats:?}");
 }
 
-async fn is_free(server: &Server, seat: &str) -> bool {
+pub async fn is_free(server: &Server, seat: &str) -> bool {
     let read = server.http.get(server.at("/v1/shows/night/seats"));
     let read = TestAnswer::of(read.header("accept", "application/json")).await;
     let seats = read.expect("an answer").is(200);

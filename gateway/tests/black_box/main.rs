@@ -38,6 +38,7 @@ mod last_seats;
 mod left_baskets;
 mod line;
 mod log;
+mod long_turns;
 mod looks;
 mod lost_changes;
 mod misconfigured;

@@ -72,6 +72,7 @@ const VARIABLES: &[&str] = &[
     "TURNSTILE_SITE_KEY",
     "TURNSTILE_URL",
     "VIEWER_KEY",
+    "WHOLE_TURNS",
 ];
 
 /// Returns the fault of a variable that begins with the prefix and is not a setting. Returns `None`

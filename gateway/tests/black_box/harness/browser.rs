@@ -60,11 +60,14 @@ const TAB: i64 = 9;
 /// begins with the same bytes, and then has an `s`.
 const PDF_PAGE: &[u8] = b"/Type /Page";
 
-/// One person's browser, with one tab.
+/// One person's browser. It has one tab until [`Self::open_tab`] opens another one.
 pub struct Browser {
+    /// The tab that all calls use.
     pub(super) page: Page,
+    /// The tab behind it, if there are two.
+    pub(super) behind: Option<Page>,
     complaints: Arc<Mutex<Vec<String>>>,
-    chromium: Chromium,
+    pub(super) chromium: Chromium,
     /// Whether pages run their scripts in this browser.
     pub(super) has_scripts: bool,
     _profile: TempDir,
@@ -115,14 +118,13 @@ impl Browser {
         let page = chromium.new_page("about:blank").await.expect("a tab");
         let browser = Self {
             page,
+            behind: None,
             complaints: Arc::default(),
             chromium,
             has_scripts: scripts,
             _profile: profile,
         };
-        browser.listen().await;
-        browser.let_workers_start().await;
-        browser.resize(DESKTOP, false).await;
+        browser.prepare_tab().await;
         if !scripts {
             browser
                 .page
@@ -131,6 +133,13 @@ impl Browser {
                 .expect("scripts can be turned off");
         }
         Some(browser)
+    }
+
+    /// Makes the tab ready for calls.
+    pub(super) async fn prepare_tab(&self) {
+        self.listen().await;
+        self.let_workers_start().await;
+        self.resize(DESKTOP, false).await;
     }
 
     /// Lets service workers start at once. The library makes each of them wait for a debugger, and

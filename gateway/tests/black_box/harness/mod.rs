@@ -11,6 +11,7 @@ mod real_data;
 mod scriptless;
 mod server;
 mod socket;
+mod tabs;
 mod traffic;
 mod visitor;
 

@@ -1,9 +1,9 @@
-//! Uses a page that runs no scripts: clicks and reads over the browser's own protocol, without
-//! asking the page.
+//! Uses a page without asking its scripts: clicks, reads and moves the focus over the browser's own
+//! protocol.
 
 use chromiumoxide::cdp::browser_protocol::dom::{
-    GetBoxModelParams, GetDocumentParams, GetOuterHtmlParams, NodeId, QuerySelectorParams,
-    ScrollIntoViewIfNeededParams,
+    FocusParams, GetBoxModelParams, GetDocumentParams, GetOuterHtmlParams, NodeId,
+    QuerySelectorParams, ScrollIntoViewIfNeededParams,
 };
 use chromiumoxide::cdp::browser_protocol::input::InsertTextParams;
 
@@ -47,6 +47,16 @@ impl Browser {
         self.press(selector).await;
         let typed = self.page.execute(InsertTextParams::new(text)).await;
         typed.expect("typing");
+    }
+
+    /// Moves the focus to an element as a screen reader does, whose keys the page does not see.
+    ///
+    /// # Panics
+    /// If there is no such element, or it cannot have the focus.
+    pub async fn focus_unseen(&self, selector: &str) {
+        let node = self.node(selector).await.expect("an element");
+        let focus = FocusParams::builder().node_id(node).build();
+        self.page.execute(focus).await.expect("the focus moves");
     }
 
     /// Waits until `fits` returns true for an element's inner HTML, without asking the page's

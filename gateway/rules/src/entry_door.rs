@@ -1,5 +1,6 @@
 //! Remembers which called visitors ask to enter and have to wait. Of two of them, the one who was
-//! called earlier enters first, however often each of them asks.
+//! called earlier enters first, and of two who had a pass, the one who came out earlier, however
+//! often each of them asks.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,41 +17,42 @@ pub const ASKS_LATE_MS: u64 = 2_000;
 /// The visitors who ask to enter one room.
 #[derive(Debug, Default)]
 pub struct EntryDoor {
-    /// Until when each visitor counts, in milliseconds since the epoch, by timing, turn and rank.
+    /// Until when each visitor counts, in milliseconds since the epoch, by timing, order and rank.
+    /// The order is what [`entry_order`](super::claim_timing::entry_order) returns.
     counts_until: BTreeMap<(ClaimTiming, u64, u64), i64>,
-    /// The timing and the turn of each rank in `counts_until`.
+    /// The timing and the order of each rank in `counts_until`.
     by_rank: HashMap<u64, (ClaimTiming, u64)>,
 }
 
 impl EntryDoor {
-    /// Counts the visitors who asked before `now` (ms) and enter before one with this turn.
+    /// Counts the visitors who asked before `now` (ms) and enter before one with this order.
     /// Visitors whose release used up the pace for them enter before all late comers, and these
     /// before all who want a second pass.
     #[must_use]
-    pub fn before(&self, timing: ClaimTiming, turn: u64, now: i64) -> u64 {
-        let earlier = self.counts_until.range(..(timing, turn, 0));
+    pub fn before(&self, timing: ClaimTiming, order: u64, now: i64) -> u64 {
+        let earlier = self.counts_until.range(..(timing, order, 0));
         earlier.filter(|(_, until)| **until > now).count() as u64
     }
 
-    /// Notes that the visitor with this turn and rank has to wait. `entry_in_ms` is the time after
+    /// Notes that the visitor with this order and rank has to wait. `entry_in_ms` is the time after
     /// which the visitor can enter, if it is known.
     pub fn note_waiting(
         &mut self,
         timing: ClaimTiming,
-        (turn, rank): (u64, u64),
+        (order, rank): (u64, u64),
         entry_in_ms: Option<u64>,
         now: i64,
     ) {
         self.remove(rank);
         let until = now.saturating_add_unsigned(counts_for_ms(entry_in_ms));
-        self.counts_until.insert((timing, turn, rank), until);
-        self.by_rank.insert(rank, (timing, turn));
+        self.counts_until.insert((timing, order, rank), until);
+        self.by_rank.insert(rank, (timing, order));
     }
 
     /// Notes that the visitor of a rank no longer asks.
     pub fn remove(&mut self, rank: u64) {
-        if let Some((timing, turn)) = self.by_rank.remove(&rank) {
-            self.counts_until.remove(&(timing, turn, rank));
+        if let Some((timing, order)) = self.by_rank.remove(&rank) {
+            self.counts_until.remove(&(timing, order, rank));
         }
     }
 

@@ -142,8 +142,8 @@ pub struct ReleaseCohorts {
 pub struct ClaimToEnter {
     /// The visitor's rank.
     pub rank: u64,
-    /// The visitor's turn: what [`turn_of`](super::claim_timing::turn_of) returns.
-    pub turn: u64,
+    /// What [`entry_order`](super::claim_timing::entry_order) returns for the visitor.
+    pub order: u64,
     /// Whether the claim is for the visitor's first pass.
     pub first: bool,
     /// How many visitors are inside.
@@ -325,7 +325,7 @@ impl ReleaseCohorts {
             }
             EntryDecision::Waits { entry_in_ms } if claim.line => {
                 self.door
-                    .note_waiting(timing, (claim.turn, claim.rank), entry_in_ms, claim.now);
+                    .note_waiting(timing, (claim.order, claim.rank), entry_in_ms, claim.now);
             }
             EntryDecision::Waits { .. } => {}
         }
@@ -353,7 +353,7 @@ impl ReleaseCohorts {
         };
         // A room without a line has no pace, so only `max_inside` limits claims there.
         let before = if claim.line {
-            self.door.before(timing, claim.turn, claim.now)
+            self.door.before(timing, claim.order, claim.now)
         } else {
             0
         };

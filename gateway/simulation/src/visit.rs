@@ -164,9 +164,16 @@ impl SimulatedVisit {
     /// in line when the pass ran out, or nobody if no seats that fitted were free. `line_end`
     /// returns the first rank that nobody had at a time (s). Returns `None` before the first pass.
     pub fn called_behind(&self, pass_s: u32, line_end: impl Fn(f64) -> u64) -> Option<u64> {
+        let behind = |ended_s| {
+            if self.told_none { 0 } else { line_end(ended_s) }
+        };
+        self.came_out_s(pass_s).map(behind)
+    }
+
+    /// Returns when the last pass ran out, in seconds, or `None` before the first pass.
+    pub fn came_out_s(&self, pass_s: u32) -> Option<f64> {
         let ended_s = self.entered_ms as f64 / 1e3 + f64::from(pass_s);
-        let behind = if self.told_none { 0 } else { line_end(ended_s) };
-        (self.entered_ms != 0).then_some(behind)
+        (self.entered_ms != 0).then_some(ended_s)
     }
 
     /// Lets the visitor in with a new pass.

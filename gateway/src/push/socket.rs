@@ -218,7 +218,32 @@ impl VisitorSocket {
         }
         self.tell_place()?;
         self.tell_newest_line().await?;
+        Box::pin(self.tell_ended_visit()).await?;
         self.tell_end(self.room.phase(self.rooms.now_ms()))
+    }
+
+    /// Tells a visitor whose visit ended early, and who may not have been here at that moment, that
+    /// it has ended.
+    async fn tell_ended_visit(&mut self) -> Result<(), SocketEnd> {
+        if !self.room.stops().has_ended_visit(self.place.number) {
+            return Ok(());
+        }
+        let status = self
+            .rooms
+            .store()
+            .check_presented_place(self.room.id(), *self.place)
+            .await;
+        // If the store cannot answer now, the visitor's next call with the pass says it.
+        let Ok(PresentedPlaceStatus::Here(place)) = status else {
+            return Ok(());
+        };
+        let ended = |exp| self.room.stops().last_visit_end(place.number, exp);
+        match place.pass_exp.and_then(ended) {
+            Some(cause) => self.send_message(&LiveMessage::PassEnded {
+                cause: cause.as_str(),
+            }),
+            None => Ok(()),
+        }
     }
 
     async fn catch_up(&mut self) -> Result<(), SocketEnd> {

@@ -105,6 +105,11 @@ impl RoomStops {
             .or(ended.map(|visit| visit.cause))
     }
 
+    /// Returns whether a visit of this number ended early whose pass would not have run out yet.
+    pub fn has_ended_visit(&self, number: u64) -> bool {
+        self.known.read().ended.contains_key(&number)
+    }
+
     /// Returns why the last visit of a number ended early, if its pass ended at `pass_exp` (unix
     /// seconds) for that reason.
     pub fn last_visit_end(&self, number: u64, pass_exp: i64) -> Option<VisitEndCause> {

@@ -58,6 +58,9 @@ async fn whoever_does_nothing_is_asked_and_then_waits_behind_the_others() {
     assert_eq!(taken_away["ends_at"], Value::Null);
     let told = socket.text("pass_ended").await;
     assert_eq!(told["cause"], "idle");
+    // A page that was not there at that moment is told when it comes back.
+    let mut back = Live::open(&idle).await;
+    assert_eq!(back.text("pass_ended").await["cause"], "idle");
     let lasted = since.elapsed();
     assert!(
         lasted > Duration::from_secs(IDLE_S + IDLE_S / 2),

@@ -95,7 +95,7 @@ fn is_let_in(cohorts: &mut ReleaseCohorts, claim: &ClaimToEnter) -> bool {
 fn late_claim(now: i64) -> ClaimToEnter {
     ClaimToEnter {
         rank: 0,
-        turn: 0,
+        order: 0,
         first: true,
         inside: 0,
         max_inside: 4,
@@ -110,7 +110,7 @@ fn late_comers_take_a_share_of_the_pace_and_add_to_the_debt() {
     let mut cohorts = ReleaseCohorts::default();
     let late = |rank, now| ClaimToEnter {
         rank,
-        turn: rank,
+        order: rank,
         max_inside: 100,
         idle_ms: i64::MAX,
         ..late_claim(now)
@@ -157,7 +157,7 @@ fn people_who_never_come_keep_no_late_comer_out_for_longer_than_a_few_seconds() 
     );
     let next = ClaimToEnter {
         rank: 1,
-        turn: 1,
+        order: 1,
         ..inside(late_claim(110_999))
     };
     assert!(!is_let_in(&mut cohorts, &next), "one at a time");

@@ -6,7 +6,7 @@ mod tally;
 use std::collections::HashSet;
 
 use fairgate_rules::choosing_time::ChoosingTime;
-use fairgate_rules::claim_timing::turn_of;
+use fairgate_rules::claim_timing::{entry_order, turn_of};
 use fairgate_rules::entry_door::{ASKS_AGAIN_MS, LOOKS_FOR_SPACE_MS, asks_again_ms};
 use fairgate_rules::estimate::UnknownWait;
 use fairgate_rules::limits::{PaceLimits, PaceMeasurements, PaceMemory};
@@ -224,6 +224,7 @@ impl SaleRun<'_> {
         let pace = &self.world.sale.room.pace;
         let behind = visitor.called_behind(pace.pass_s, |ended_s| self.line.end(ended_s));
         let turn = turn_of(visitor.rank, behind);
+        let came_out_s = visitor.came_out_s(pace.pass_s).map(|at_s| at_s as i64);
         if turn >= self.released && self.line_dismissed {
             visitor.end_waiting();
             return self.tally.ended(VisitEnd::NoSeats, now_ms);
@@ -234,7 +235,7 @@ impl SaleRun<'_> {
         }
         let decision = self.cohorts.admit(&ClaimToEnter {
             rank: visitor.rank,
-            turn,
+            order: entry_order(turn, behind, came_out_s),
             first,
             inside: self.tally.inside(),
             max_inside: pace.max_inside,

@@ -160,6 +160,7 @@ fn every_case<'a>() -> Vec<Case<'a>> {
         baskets_are_known_by_number_and_those_made_before_a_checkout_are_in_it,
         it_is_known_who_was_seen_since_a_moment,
         whoever_had_a_pass_is_called_behind_those_who_stood_in_line_when_it_ended,
+        of_those_who_wait_again_whoever_came_out_first_enters_first,
         a_visit_without_seats_that_fit_does_not_count_unless_it_makes_a_basket,
         a_buyer_who_wants_more_is_called_again_behind_the_line,
         visitors_who_do_nothing_are_found_the_longest_idle_first,

@@ -81,6 +81,42 @@ pub(super) async fn whoever_had_a_pass_is_called_behind_those_who_stood_in_line_
     assert_eq!(called_behind(store, 0).await, Some(9), "a new visit");
 }
 
+pub(super) async fn of_those_who_wait_again_whoever_came_out_first_enters_first(
+    Pair { store, .. }: Pair,
+) {
+    let store = store.as_ref();
+    call(store, 3, 3).await;
+    for (number, exp_s) in [(2, 60), (0, 70), (1, 80)] {
+        enter(store, number, 1, exp_s).await;
+    }
+    let over = (80 + LEEWAY_S) * 1_000;
+    store.counts("r", over / 1_000).await.unwrap();
+    // One visitor may be inside. The last one who came out asks first, and most often.
+    let ask = async |number, now| {
+        let claimant = Claimant {
+            released: 3,
+            max_inside: 1,
+            ..claimant(number, now)
+        };
+        store.admit_claimant("r", claimant).await.unwrap()
+    };
+    let share = TickEnd {
+        rate_u: Some(100 * VISITOR_U),
+        credit_u: 5 * VISITOR_U,
+        ..tick(1_000, over, 3..3, &[])
+    };
+    figures(store, over, &[]).await;
+    for number in [1, 0, 2] {
+        assert_eq!(ask(number, over).await, WAITS_FOR_A_TICK, "{number}");
+    }
+    assert!(store.end_tick("r", share).await.unwrap());
+    for number in [1, 0, 1] {
+        assert_eq!(ask(number, over + 1_500).await, WAITS, "{number}");
+    }
+    let enters = AdmissionDecision::Let { first: false };
+    assert_eq!(ask(2, over + 1_600).await, enters);
+}
+
 pub(super) async fn a_visit_without_seats_that_fit_does_not_count_unless_it_makes_a_basket(
     Pair { store, .. }: Pair,
 ) {

@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 
 use fairgate_pass::{Digest, Holder, VOID};
 
-use fairgate_rules::claim_timing::turn_of;
+use fairgate_rules::claim_timing::{entry_order, turn_of};
 use fairgate_rules::release_cohorts::{ClaimToEnter, EntryDecision, ReleaseCohorts, TickAccounts};
 use fairgate_rules::wrong_codes::WrongCodes;
 
@@ -310,7 +310,7 @@ impl RoomLine {
         cohorts.lapse(now);
         let claim = ClaimToEnter {
             rank,
-            turn,
+            order: entry_order(turn, behind, pass_exp),
             first,
             inside,
             max_inside: claimant.max_inside,

@@ -21,6 +21,9 @@ local coming = counts(now_s).inside + call('ZCARD', K('entering'))
 if call('ZSCORE', K('inside'), number) then coming = coming - 1 end
 local cohort = cohort_of(ranked)
 local timing = pass and AGAIN or cohort and IN_WINDOW or LATE
+-- What `entry_order` returns. No room has 2^40 ranks. A visit that did not count has a `behind` of
+-- zero.
+local order = pass and behind ~= 0 and 2 ^ 40 + tonumber(pass) or turn
 
 -- Returns whether the visitor may enter, and if not, in how many milliseconds the pace allows it,
 -- if that is known.
@@ -34,7 +37,7 @@ local function decide_entry()
   if not is_free then space = space - expected() end
   -- A room without a line has no pace, so only `max_inside` limits claims there.
   if has_line ~= '1' then return space > 0 end
-  local before = before_at_door(turn, timing, now)
+  local before = before_at_door(order, timing, now)
   local gate = gate_at(now)
   -- Before the first tick it is not known how fast visitors may enter.
   if space <= before or not gate then return false end
@@ -55,7 +58,7 @@ end
 if not call('ZSCORE', K('entering'), ranked) then
   local may_enter, entry_in_ms = decide_entry()
   if not may_enter then
-    if has_line == '1' then wait_at_door(ranked, turn, timing, entry_in_ms, now) end
+    if has_line == '1' then wait_at_door(ranked, order, timing, entry_in_ms, now) end
     return named({ kind = 'wait', entry_in_ms = entry_in_ms or false })
   end
   leave_door(ranked)

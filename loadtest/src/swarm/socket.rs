@@ -242,12 +242,18 @@ impl SwarmSocketTask {
             self.stage.history.write("frame", record);
         }
         let event = match frame {
-            frames::VisitorFrame::Place { number, rank } => {
-                if is_reconnected && !self.owner.observer {
-                    let visitor = self.owner.number;
-                    self.stage
-                        .tally
-                        .person(visitor, |person| person.reread(number, rank));
+            frames::VisitorFrame::Place {
+                number,
+                rank,
+                ahead,
+            } => {
+                if !self.owner.observer {
+                    self.stage.tally.person(self.owner.number, |person| {
+                        if is_reconnected {
+                            person.reread(number, rank);
+                        }
+                        person.read_ahead(ahead, at_ms, at_ms);
+                    });
                 }
                 SwarmSocketEvent::Place(number, rank)
             }

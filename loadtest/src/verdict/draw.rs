@@ -93,12 +93,14 @@ fn reported_places(timeline: &RunTimeline<'_>) -> Vec<ReportedPlace> {
             .frames
             .iter()
             .filter_map(|frame| match (&frame.body, frame.visitor) {
-                (HistoryFrameBody::Place { number, rank }, Some(visitor)) => Some(ReportedPlace {
-                    line: frame.line,
-                    visitor,
-                    number: *number,
-                    rank: *rank,
-                }),
+                (HistoryFrameBody::Place { number, rank, .. }, Some(visitor)) => {
+                    Some(ReportedPlace {
+                        line: frame.line,
+                        visitor,
+                        number: *number,
+                        rank: *rank,
+                    })
+                }
                 _ => None,
             });
     let mut places: Vec<ReportedPlace> = calls.chain(frames).collect();

@@ -3,6 +3,7 @@
 //! their mistakes.
 
 mod admitted;
+pub mod ahead;
 mod books;
 mod cards;
 mod carried;
@@ -228,6 +229,7 @@ fn judge(
     let offers = waitlist::judge(&timeline, &mut findings);
     exchanges::judge(&timeline, &mut findings);
     draw::judge(&timeline, published.as_ref(), &mut findings);
+    let ahead = ahead::judge(&timeline, &mut findings);
     let passes = releases::judge(&timeline, &mut findings);
     let entries = entries::judge(&timeline, &mut findings);
     limits::judge(&timeline, &mut findings);
@@ -243,6 +245,7 @@ fn judge(
         ("prices worked out", prices),
         // These figures show how much was checked. If nothing was checked, an invariant holds but
         // proves nothing.
+        ("numbers of people ahead", ahead),
         ("passes compared with the counter", passes),
         ("entries compared with max_inside", entries.passes),
         ("lapses watched", lapses),

@@ -48,6 +48,7 @@ invariants! {
     Scans "scans" "A ticket admits once, and no ticket both admits and is refunded or exchanged.",
     MoneyOrder "order_of_money" "An order is confirmed only after its payment was approved, captured only after it was confirmed, and ticketed only after the capture.",
     Draw "draw" "The published draw is correct, and every rank follows from it. No number is given twice, and nobody's number or rank ever changes.",
+    Ahead "ahead_never_rises" "Before its first pass, nobody is told that more people are ahead than it was told before.",
     Released "released_first" "Only ranks below the release counter get a pass, and nobody gets a pass while the room is paused. The counter never falls.",
     MaxInside "max_inside" "Nobody enters while as many visitors as max_inside allows have live passes and have not bought.",
     Entering "somebody_enters" "While called people ask, and the room is neither paused nor unhealthy nor full, somebody enters within 10 s and the time of two visitors at the pace in force.",

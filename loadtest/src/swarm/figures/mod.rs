@@ -128,6 +128,7 @@ pub const FIGURES: &[&str] = &[
     "told_after_last_sale_s",
     "polled_after_last_sale_s",
     "kept_places",
+    "ahead_rose",
     "settled_s",
     "recovery_s",
     "entries_recovery_s",

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::calls::float;
+use crate::verdict::ahead::ToldAhead;
 
 /// A visitor who has not been seen for this long counts as absent, in milliseconds.
 const ABSENT_AFTER_MS: f64 = 60_000.0;
@@ -41,6 +42,10 @@ pub struct VisitorFigures {
     /// Whether the number and the rank were the same each time the visitor read them again; `None`
     /// if it never did.
     pub kept: Option<bool>,
+    /// The people ahead, as the visitor was told before its first pass.
+    pub told_ahead: ToldAhead,
+    /// Whether the visitor was ever told that more people are ahead than before.
+    pub ahead_rose: bool,
     /// The visitor's outcome, as the history names it.
     pub outcome: Option<String>,
 }
@@ -77,6 +82,15 @@ impl VisitorFigures {
         let same = number.is_none_or(|number| self.number == Some(number))
             && (rank.is_none() || self.rank.is_none() || self.rank == rank);
         self.kept = Some(self.kept.unwrap_or(true) && same);
+    }
+
+    /// Notes how many people are ahead, as the visitor learned at `at_ms`. The server was asked for
+    /// it at `asked_ms`. Does nothing before the draw and once the visitor has a pass.
+    pub fn read_ahead(&mut self, ahead: Option<u64>, asked_ms: f64, at_ms: f64) {
+        if let (Some(ahead), None) = (ahead, self.entered_ms) {
+            let lower = self.told_ahead.tell(ahead, asked_ms, at_ms);
+            self.ahead_rose |= lower.is_some();
+        }
     }
 }
 
@@ -144,6 +158,7 @@ pub fn figures(people: &[VisitorFigures], into: &mut BTreeMap<String, f64>) {
         let kept = count(&|person| person.kept == Some(true));
         into.insert("kept_places".into(), kept / reread);
     }
+    into.insert("ahead_rose".into(), count(&|person| person.ahead_rose));
 }
 
 /// Returns how many of the sorted `times` lie in the busiest span of `window_ms`.
@@ -205,5 +220,31 @@ mod tests {
         person.reread(Some(3), Some(8));
         person.reread(Some(3), Some(9));
         assert_eq!(person.kept, Some(false));
+    }
+
+    #[test]
+    fn visitors_count_whose_people_ahead_rose_before_their_pass() {
+        let visitor = |told: [(Option<u64>, f64); 3], entered_ms: Option<f64>| {
+            let mut person = VisitorFigures {
+                entered_ms,
+                ..VisitorFigures::default()
+            };
+            for (ahead, s) in told {
+                person.read_ahead(ahead, s * 1e3, s * 1e3 + 50.0);
+            }
+            person
+        };
+        let (fell, rose) = (
+            [(None, 1.0), (Some(9), 5.0), (Some(4), 9.0)],
+            [(Some(9), 1.0), (Some(4), 5.0), (Some(9), 9.0)],
+        );
+        let people = [
+            visitor(fell, None),
+            visitor(rose, None),
+            visitor(rose, Some(0.0)),
+        ];
+        let mut into = BTreeMap::new();
+        figures(&people, &mut into);
+        assert!((into["ahead_rose"] - 1.0).abs() < 1e-9);
     }
 }

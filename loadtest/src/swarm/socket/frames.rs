@@ -12,6 +12,8 @@ pub enum VisitorFrame {
         number: Option<u64>,
         /// The rank; `None` before the draw.
         rank: Option<u64>,
+        /// The people ahead; `None` before the draw.
+        ahead: Option<u64>,
     },
     /// The state of the line.
     Line {
@@ -39,6 +41,7 @@ struct RawVisitorFrame {
     what: String,
     number: Option<u64>,
     rank: Option<u64>,
+    ahead: Option<u64>,
     released: Option<u64>,
     reason: Option<String>,
     seats: Option<RawSeats>,
@@ -56,6 +59,7 @@ pub fn read(text: &str) -> Option<VisitorFrame> {
         "place" => VisitorFrame::Place {
             number: raw.number,
             rank: raw.rank,
+            ahead: raw.ahead,
         },
         "line" => VisitorFrame::Line {
             released: raw.released?,

@@ -233,6 +233,7 @@ impl Visitor {
     /// figures need them.
     async fn read_place(&mut self) -> VisitorResult<PlaceLookResult> {
         let call = LoadHttpCall::get(self.stage.room_path("place")).bearer(&self.place);
+        let asked_ms = self.at_ms;
         let answer = self.call("place", &call, 0.0, place_fields).await?;
         let document = answer.json();
         match (answer.status, document["state"].as_str()) {
@@ -241,7 +242,11 @@ impl Visitor {
             _ => return Err(Self::unforeseen("place", &answer)),
         }
         let (number, rank) = (document["number"].as_u64(), document["rank"].as_u64());
-        self.note(|person| person.reread(number, rank));
+        let (ahead, at_ms) = (document["ahead"].as_u64(), self.at_ms);
+        self.note(|person| {
+            person.reread(number, rank);
+            person.read_ahead(ahead, asked_ms, at_ms);
+        });
         if let Some(rank) = rank {
             self.ranked(rank);
             self.note_wait_estimate(&document);

@@ -46,6 +46,8 @@ pub enum HistoryOperation {
     Place {
         number: Option<u64>,
         rank: Option<u64>,
+        /// The people ahead; `None` before the draw.
+        ahead: Option<u64>,
         /// Whether the answer said that the visitor's turn has come.
         called: bool,
     },
@@ -175,6 +177,7 @@ struct RawHistoryCall {
     number: Option<u64>,
     holder: Option<Box<str>>,
     rank: Option<u64>,
+    ahead: Option<u64>,
     exp_ms: Option<f64>,
     show: Option<Box<str>>,
     wanted: Option<Vec<Box<str>>>,
@@ -311,6 +314,7 @@ fn line_op(raw: RawHistoryCall, is_done: bool) -> anyhow::Result<HistoryOperatio
         "place" => HistoryOperation::Place {
             number: raw.number,
             rank: raw.rank,
+            ahead: raw.ahead,
             called: raw.state.as_deref() == Some("called"),
         },
         "leave" => HistoryOperation::Leave,

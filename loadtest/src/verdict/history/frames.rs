@@ -27,6 +27,8 @@ pub enum HistoryFrameBody {
     Place {
         number: Option<u64>,
         rank: Option<u64>,
+        /// The people ahead; `None` before the draw.
+        ahead: Option<u64>,
     },
     /// One of the visitor's own holds.
     Hold { hold: Box<str>, state: Box<str> },
@@ -85,6 +87,7 @@ struct RawFrame {
     what: String,
     number: Option<u64>,
     rank: Option<u64>,
+    ahead: Option<u64>,
     hold: Option<Box<str>>,
     state: Option<Box<str>>,
     released: Option<u64>,
@@ -149,6 +152,7 @@ pub(super) fn read(line: u32, text: &str) -> anyhow::Result<Option<HistoryFrame>
         "place" => HistoryFrameBody::Place {
             number: raw.number,
             rank: raw.rank,
+            ahead: raw.ahead,
         },
         "hold" => match (raw.hold, raw.state) {
             (Some(hold), Some(state)) => HistoryFrameBody::Hold { hold, state },

@@ -2,6 +2,7 @@
 //! that is odd but allowed. In a run with a planted violation, it must report exactly the broken
 //! invariant. A judge that reports too little or too much proves nothing.
 
+mod ahead;
 mod back;
 mod clean;
 mod entering;
@@ -25,6 +26,7 @@ fn plants() -> impl Iterator<Item = &'static PlantedChange> {
     let lists = [
         plants::PLANTS,
         priced::PLANTS,
+        ahead::PLANTS,
         entering::PLANTS,
         returned::PLANTS,
     ];

@@ -20,6 +20,7 @@ pub mod fans;
 mod foreign;
 mod holds;
 mod idle;
+mod last_seats;
 mod lists;
 mod one_seat;
 pub mod people;
@@ -50,6 +51,9 @@ pub enum BenchCommand {
     /// Clients that misuse the edge: long bodies without a key, clients that never read, slow
     /// bodies, silent sockets. Also what a large seat map costs.
     Edge(edge::EdgeBenchOptions),
+    /// One visitor in seven leaves the page with a full basket: how long the last seats take, also
+    /// beside an earlier build.
+    LastSeats(last_seats::LastSeatsBenchOptions),
     /// Thousands of sockets that only wait, before the draw and while selling: the gateway's
     /// processor time and memory for them.
     Idle(idle::IdleBenchOptions),
@@ -148,6 +152,7 @@ impl BenchCommand {
             Self::Foreign(options) => foreign::run(&options),
             Self::Edge(options) => edge::run(&options),
             Self::Idle(options) => idle::run(&options),
+            Self::LastSeats(options) => last_seats::run(&options),
             Self::Delta(options) => delta::run(&options),
             Self::Draw(options) => draw::run(&options),
             Self::Holds(options) => holds::run(&options),

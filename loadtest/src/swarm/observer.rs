@@ -39,7 +39,7 @@ impl Drop for Observers {
 /// # Errors
 /// If an observer cannot join the room.
 pub async fn open(stage: &Arc<SwarmContext>) -> anyhow::Result<Observers> {
-    let sold = Arc::new(Mutex::new(vec![None; stage.shows.len()]));
+    let sales = Arc::new(Mutex::new(ObservedSales::of_shows(stage.shows.len())));
     let mut tasks = Vec::new();
     for index in 0..stage.shows.len() * EACH {
         let mut rng =
@@ -58,7 +58,7 @@ pub async fn open(stage: &Arc<SwarmContext>) -> anyhow::Result<Observers> {
             index,
             show,
             picture: None,
-            sold: Arc::clone(&sold),
+            sales: Arc::clone(&sales),
         };
         tasks.push(tokio::spawn(watcher.watch(socket)));
     }
@@ -91,7 +91,7 @@ struct ShowObserver {
     index: usize,
     show: usize,
     picture: Option<SwarmSeatSnapshot>,
-    sold: Arc<Mutex<Vec<Option<f64>>>>,
+    sales: Arc<Mutex<ObservedSales>>,
 }
 
 impl ShowObserver {
@@ -130,23 +130,70 @@ impl ShowObserver {
                 }
             }
         }
-        self.look_for_the_end(at_ms);
+        self.count_sales(at_ms);
     }
 
-    fn look_for_the_end(&self, at_ms: f64) {
-        let Some([free, held, _, _]) = self.picture.as_ref().map(SwarmSeatSnapshot::counts) else {
+    fn count_sales(&self, at_ms: f64) {
+        let Some([free, held, sold, _]) = self.picture.as_ref().map(SwarmSeatSnapshot::counts)
+        else {
             return;
         };
-        let mut sold = self.sold.lock();
-        let slot = &mut sold[self.show];
-        // If a seat becomes free again after everything was sold, the last sale is still to come.
-        *slot = if free + held == 0 {
-            slot.or(Some(at_ms))
-        } else {
-            None
+        let mut sales = self.sales.lock();
+        sales.count(self.show, sold, free + held + sold, at_ms);
+        let mut seen = self.stage.tally.seen();
+        (seen.most_sold_ms, seen.all_sold_ms) = (sales.most_sold_ms, sales.all_sold_ms);
+    }
+}
+
+/// How many seats of all shows are sold, as observers see it.
+struct ObservedSales {
+    /// By show, the seats that are sold and all that are for sale; `None` before they were seen.
+    shows: Vec<Option<(usize, usize)>>,
+    /// Since when 99 of 100 seats are sold.
+    most_sold_ms: Option<f64>,
+    /// Since when all seats are sold.
+    all_sold_ms: Option<f64>,
+}
+
+impl ObservedSales {
+    fn of_shows(count: usize) -> Self {
+        Self {
+            shows: vec![None; count],
+            most_sold_ms: None,
+            all_sold_ms: None,
+        }
+    }
+
+    /// Notes that `sold` of the `for_sale` seats of a show are sold at `at_ms`. If a seat becomes
+    /// free again after everything was sold, the last sale is still to come.
+    fn count(&mut self, show: usize, sold: usize, for_sale: usize, at_ms: f64) {
+        self.shows[show] = Some((sold, for_sale));
+        let known: Option<Vec<(usize, usize)>> = self.shows.iter().copied().collect();
+        let Some(known) = known else { return };
+        let sold: usize = known.iter().map(|(sold, _)| sold).sum();
+        let for_sale: usize = known.iter().map(|(_, for_sale)| for_sale).sum();
+        let since = |is_so: bool, since: Option<f64>| is_so.then(|| since.unwrap_or(at_ms));
+        self.most_sold_ms = since(sold * 100 >= for_sale * 99, self.most_sold_ms);
+        self.all_sold_ms = since(sold == for_sale, self.all_sold_ms);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sales_are_counted_over_all_shows_and_a_seat_that_comes_back_is_still_to_be_sold() {
+        let mut sales = ObservedSales::of_shows(2);
+        let mut told = |show, sold, at_ms| {
+            sales.count(show, sold, 100, at_ms);
+            (sales.most_sold_ms, sales.all_sold_ms)
         };
-        let all_times: Option<Vec<f64>> = sold.iter().copied().collect();
-        let last_ms = all_times.map(|times| times.into_iter().fold(0.0, f64::max));
-        self.stage.tally.seen().all_sold_ms = last_ms;
+        assert_eq!(told(0, 100, 1.0), (None, None), "one show is not seen yet");
+        assert_eq!(told(1, 97, 2.0), (None, None));
+        assert_eq!(told(1, 98, 3.0), (Some(3.0), None));
+        assert_eq!(told(1, 100, 4.0), (Some(3.0), Some(4.0)));
+        assert_eq!(told(0, 99, 5.0), (Some(3.0), None));
+        assert_eq!(told(0, 100, 6.0), (Some(3.0), Some(6.0)));
     }
 }

@@ -11,11 +11,6 @@ use super::scenario::{MissedThreshold, Scenario};
 use crate::exit_code::LoadtestExitCode;
 use crate::verdict::RunVerdict;
 
-/// The largest p99 of the swarm's own lateness in a valid run, in milliseconds.
-const LAG_P99_MAX_MS: f64 = 250.0;
-/// The largest share of calls that may be sent more than a second late in a valid run.
-const LATE_SENDS_MAX: f64 = 0.01;
-
 /// The result of a run that finished.
 pub struct SwarmOutcome {
     pub(super) scenario: Scenario,
@@ -57,7 +52,7 @@ impl SwarmOutcome {
     /// late.
     fn late_runs(&self) -> impl Iterator<Item = &SwarmReport> {
         let runs = [Some(&self.report), self.baseline.as_ref()];
-        runs.into_iter().flatten().filter(|report| is_late(report))
+        runs.into_iter().flatten().filter(|report| report.is_late())
     }
 
     /// Returns the exit code. If the swarm was late, the thresholds do not count.
@@ -196,10 +191,4 @@ pub fn operations(
         };
         Some((name, OF_CALLS.iter().map(value).collect()))
     })
-}
-
-fn is_late(report: &SwarmReport) -> bool {
-    let exceeds =
-        |name: &str, max: f64| report.figures.get(name).is_some_and(|figure| *figure > max);
-    exceeds("lag_p99_ms", LAG_P99_MAX_MS) || exceeds("late_sends", LATE_SENDS_MAX)
 }

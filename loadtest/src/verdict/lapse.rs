@@ -1,4 +1,5 @@
-//! Checks holds over time: they last until their deadline and are gone soon after it. A fault may
+//! Checks holds over time: they last until their deadline and are gone soon after it. The hold of a
+//! visitor who closed its page may end earlier, when the room's `away_s` are over. A fault may
 //! make the system forget holds or end them late, so most checks skip holds that a fault may have
 //! affected.
 
@@ -173,7 +174,7 @@ fn held_late(
             .flatten();
         let taken_by_another = has_lost_call
             || cell_takers.clone().any(|(by, sent_ms, done_ms)| {
-                *by != id && *done_ms > deadline && *sent_ms <= seen_ms
+                *by != id && *done_ms > hold.lasts_until_ms && *sent_ms <= seen_ms
             });
         let mut watching = pictures
             .iter()
@@ -211,7 +212,7 @@ fn freed_early(
     findings: &mut Findings,
 ) {
     let from_ms = hold.call.done_ms + FRAME_LATE_MS;
-    let until_ms = hold.hold_call.expires_ms.min(hold.touched_ms);
+    let until_ms = hold.lasts_until_ms.min(hold.touched_ms);
     if until_ms <= from_ms
         || timeline
             .history

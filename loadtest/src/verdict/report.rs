@@ -58,7 +58,7 @@ invariants! {
     OwnBasket "own_baskets" "A visitor's order is made only of a hold that this visitor was given or offered.",
     Waitlist "waitlist" "Freed seats are offered to the first waiting party that is present and would take them. No hold is offered to two parties.",
     Feed "feed" "Seat versions never fall, and a snapshot soon follows any gap. Every observer's last picture equals the final seats, and these match the ledger.",
-    Lapse "lapse" "A hold has its seats until its deadline. If it is not ordered, it ends soon after.",
+    Lapse "lapse" "A hold has its seats until its deadline or, if its visitor closed the page, for away_s after that. If it is not ordered, it ends soon after its deadline.",
     Settled "nothing_pending" "At the end no work is left: no undelivered seat row, no unfinished effect, event or refund, no open order after its deadline, and no payment that is neither captured nor released.",
     Accounted "accounted" "The run finished, and at least 95 % of the planned visitors ended without a failure.",
     PaidHas "paid_has_tickets" "The ledger has tickets for every buyer whose payment was approved in time, and for every visitor who saw tickets.",

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::dump::{DumpedLedger, DumpedOrder};
 use super::history::{
-    ChangeCall, ExchangeCall, HistoryCall, HistoryOperation, HoldCall, OrderCall, OrderRead,
-    PayCall, RefundCall, RunHistory,
+    ChangeCall, ExchangeCall, HistoryCall, HistoryOperation, HistoryRunRecord, HoldCall, OrderCall,
+    OrderRead, PayCall, RefundCall, RunHistory,
 };
 
 /// The history and the ledger side by side.
@@ -42,6 +42,9 @@ pub struct HoldTimeline<'a> {
     pub call: &'a HistoryCall,
     /// The fields of that call and its answer.
     pub hold_call: &'a HoldCall,
+    /// Until when the hold lasts, unless its owner ends it: its deadline or, if it is earlier, the
+    /// time at which its owner's last socket has been closed for as long as the room says.
+    pub lasts_until_ms: f64,
     /// The seats that the hold certainly had, by span of time.
     pub seat_spans: Vec<HoldSeatSpan<'a>>,
     /// The seats after the last change; `None` if the result of a change is not known.
@@ -103,7 +106,12 @@ impl<'a> RunTimeline<'a> {
         for call in calls {
             timeline.add_call(call);
         }
+        let gone = last_closes(history);
+        let away_ms = history.run.as_ref().map_or(0.0, HistoryRunRecord::away_ms);
         for hold in timeline.holds.values_mut() {
+            let gone_ms = gone.get(&hold.call.visitor);
+            let away_until_ms = gone_ms.map_or(f64::INFINITY, |gone_ms| gone_ms + away_ms);
+            hold.lasts_until_ms = hold.hold_call.expires_ms.min(away_until_ms);
             hold.compute_seat_spans(history);
         }
         timeline
@@ -127,6 +135,7 @@ impl<'a> RunTimeline<'a> {
                 .or_insert_with(|| HoldTimeline {
                     call,
                     hold_call,
+                    lasts_until_ms: f64::INFINITY,
                     seat_spans: Vec::new(),
                     seats: None,
                     touched_ms: f64::INFINITY,
@@ -266,6 +275,20 @@ impl<'a> RunTimeline<'a> {
     }
 }
 
+/// Returns when the last socket of each visitor closed. From then on, the visitor was gone.
+fn last_closes(history: &RunHistory) -> HashMap<u64, f64> {
+    let mut last: HashMap<u64, f64> = HashMap::new();
+    for (owner, at_ms) in &history.closes {
+        if let Some(visitor) = owner.strip_prefix("visitor ")
+            && let Ok(visitor) = visitor.parse()
+        {
+            let last_ms = last.entry(visitor).or_insert(*at_ms);
+            *last_ms = last_ms.max(*at_ms);
+        }
+    }
+    last
+}
+
 impl<'a> HoldTimeline<'a> {
     /// Returns whether an order was made of the hold, or may have been.
     pub fn ordered(&self) -> bool {
@@ -281,7 +304,7 @@ impl<'a> HoldTimeline<'a> {
             .drops
             .iter()
             .map(|call| call.sent_ms)
-            .fold(self.hold_call.expires_ms, f64::min);
+            .fold(self.lasts_until_ms, f64::min);
         for (call, change) in &self.changes {
             // While a change is under way, the seats are not certain, even if the change is refused
             // in the end.

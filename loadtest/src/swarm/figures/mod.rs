@@ -104,7 +104,9 @@ pub const FIGURES: &[&str] = &[
     "wait_under_p50",
     "odds_known",
     "odds_error_max",
+    "sold_99_s",
     "sold_out_s",
+    "last_seats_s",
     "wait_p50_s",
     "wait_p90_s",
     "odds_brier",
@@ -178,6 +180,9 @@ pub struct SwarmMeasurements {
     /// When the last seat for sale was sold, in milliseconds since the epoch; `None` while a seat
     /// is free or held.
     pub all_sold_ms: Option<f64>,
+    /// When 99 of 100 seats for sale were sold, in milliseconds since the epoch; `None` while more
+    /// are free or held.
+    pub most_sold_ms: Option<f64>,
     /// Readings of the processor time that the rig's processes have used. Each has the time of the
     /// reading, and the processor time used since the first reading. Both are in milliseconds.
     pub processors: Vec<(f64, f64)>,

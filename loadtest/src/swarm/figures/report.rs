@@ -14,6 +14,10 @@ use crate::rig::MemorySample;
 
 /// The length of the processors' busiest span, in seconds. A plan uses the same length.
 const BUSY_TOGETHER: usize = 5;
+/// The largest p99 of the swarm's own lateness in a valid run, in milliseconds.
+const LAG_P99_MAX_MS: f64 = 250.0;
+/// The largest share of calls that may be sent more than a second late in a valid run.
+const LATE_SENDS_MAX: f64 = 0.01;
 
 /// A run's figures.
 #[derive(Debug, Clone)]
@@ -90,6 +94,13 @@ impl SwarmReport {
             series: series(seen, setting),
             charts,
         }
+    }
+
+    /// Returns whether the swarm itself was late, so that the run says nothing about the system.
+    pub fn is_late(&self) -> bool {
+        let exceeds =
+            |name: &str, max: f64| self.figures.get(name).is_some_and(|figure| *figure > max);
+        exceeds("lag_p99_ms", LAG_P99_MAX_MS) || exceeds("late_sends", LATE_SENDS_MAX)
     }
 
     /// Returns the whole report as a JSON document.

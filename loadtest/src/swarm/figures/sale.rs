@@ -1,4 +1,4 @@
-//! Works out the figures that a plan also predicts: when everything was sold, how long called
+//! Works out the figures that a plan also predicts: when the seats were sold, how long called
 //! visitors waited, the share of each tenth of the line for whom a seat was left, and the quality
 //! of the odds that visitors read.
 
@@ -13,8 +13,15 @@ const PARTS: u64 = 10;
 
 /// Adds the figures. `draw_ms` is the beginning of the sale, in milliseconds since the epoch.
 pub fn figures(seen: &SwarmMeasurements, draw_ms: f64, into: &mut BTreeMap<String, f64>) {
-    if let Some(sold_ms) = seen.all_sold_ms {
-        into.insert("sold_out_s".into(), (sold_ms - draw_ms) / 1e3);
+    let sold = [
+        ("sold_99_s", seen.most_sold_ms, Some(draw_ms)),
+        ("sold_out_s", seen.all_sold_ms, Some(draw_ms)),
+        ("last_seats_s", seen.all_sold_ms, seen.most_sold_ms),
+    ];
+    for (name, until_ms, from_ms) in sold {
+        if let (Some(until_ms), Some(from_ms)) = (until_ms, from_ms) {
+            into.insert(name.into(), (until_ms - from_ms) / 1e3);
+        }
     }
     let mut waits_s: Vec<f64> = seen
         .people
@@ -83,12 +90,15 @@ mod tests {
             people,
             free: vec![(0.0, 5), (16_500.0, 0)],
             all_sold_ms: Some(40_000.0),
+            most_sold_ms: Some(35_000.0),
             ..SwarmMeasurements::default()
         };
         let mut figures = BTreeMap::new();
         super::figures(&seen, 10_000.0, &mut figures);
         let expected = [
+            ("sold_99_s", 25.0),
             ("sold_out_s", 30.0),
+            ("last_seats_s", 5.0),
             ("wait_p50_s", 4.0),
             ("wait_p90_s", 8.0),
             ("seat_left_1", 1.0),

@@ -119,6 +119,12 @@ impl HistoryRunRecord {
         self.room_doc["p99_ms"].as_f64().unwrap_or(300.0)
     }
 
+    /// Returns how long the visitor of a basket must have been gone before it lapses, in
+    /// milliseconds.
+    pub fn away_ms(&self) -> f64 {
+        self.room_doc["away_s"].as_f64().unwrap_or(60.0) * 1e3
+    }
+
     /// Returns how long a pass lives, in milliseconds.
     pub fn pass_ms(&self) -> f64 {
         self.room_doc["pass_s"].as_f64().unwrap_or(600.0) * 1e3

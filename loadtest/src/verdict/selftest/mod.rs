@@ -6,6 +6,7 @@ mod ahead;
 mod back;
 mod clean;
 mod entering;
+mod left_behind;
 mod plants;
 mod priced;
 mod returned;
@@ -28,6 +29,7 @@ fn plants() -> impl Iterator<Item = &'static PlantedChange> {
         priced::PLANTS,
         ahead::PLANTS,
         entering::PLANTS,
+        left_behind::PLANTS,
         returned::PLANTS,
     ];
     lists.into_iter().flatten()

@@ -143,7 +143,14 @@ pub const SHORTER: &[(&str, &str)] = &[
 ];
 
 /// Words that the longest commands contain. These commands mostly wait, and are started first.
-pub const LONGEST: &[&str] = &["waitlist", "pruning", "edge", "faults", "swarm"];
+pub const LONGEST: &[&str] = &[
+    "waitlist",
+    "pruning",
+    "last-seats",
+    "edge",
+    "faults",
+    "swarm",
+];
 
 /// Words that commands contain if they need the machine for themselves. They run last, one by one.
 /// The swarms are judged by what their visitors got.

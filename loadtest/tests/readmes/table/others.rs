@@ -54,7 +54,7 @@ pub const ROWS: &[CommandRow] = &[
     ),
     apart(
         "cargo run --release -p loadtest -- verdict --self-test",
-        &["288 of 288 trials came out right"],
+        &["292 of 292 trials came out right"],
     ),
     short(
         "cargo run --release -p booking --example pruning -- 1000000 3",
@@ -207,6 +207,11 @@ pub const ROWS: &[CommandRow] = &[
         "loadtest bench claimers [--only idle|lapsing] [--bots N] [--people N] [--max-inside 20] [--pass-idle-s 20] [--hold-s 60] [--seats 440] [--basket 1] [--settle-s 180] [--times 1.2] [--at-most-s 600] [--store memory|redis] [--before FOLDER] [--json]",
         "loadtest bench claimers --only lapsing --bots 3 --people 2 --max-inside 3 --pass-idle-s 10 --hold-s 2 --settle-s 2 --times 3",
         &["3 bots that let baskets lapse", "2 of 2; a visit"],
+    ),
+    short(
+        "loadtest bench last-seats [--visitors 5000] [--seats 2000] [--hold-s 100] [--away-s 20] [--before FOLDER] [--seed 1] [--rig …] [--json]",
+        "loadtest bench last-seats --visitors 80 --seats 50 --hold-s 20 --away-s 10",
+        &["80 visitors for 50 seats", "99 % sold after"],
     ),
     row(
         "loadtest bench delta [--watchers 15000] [--buyers 600] [--seconds 10] [--unjudged] [--json]",

@@ -1,11 +1,13 @@
 //! Tests two gateways over one Redis and one PostgreSQL, on real listeners. A visitor can call
 //! either gateway at any time.
 
+#[path = "many/kept_baskets.rs"]
+mod kept_baskets;
 mod support;
 
 use std::collections::BTreeSet;
 
-use fairgate_servers::actors::until;
+use fairgate_servers::actors::{coming_back, text, until};
 use fairgate_servers::{PostgresServer, RedisServers, RespReply, must_skip};
 use serde_json::json;
 use support::{Gateway, TestShop};
@@ -248,15 +250,12 @@ async fn selling_in(
     let mut joined = Vec::new();
     for at in 1..=visitors {
         let gateway = if at % 2 == 0 { one } else { other };
-        let request = gateway
-            .client
-            .post(gateway.url("/v1/rooms/demo/places"))
-            .header("x-forwarded-for", format!("192.0.2.{at}"))
-            .json(&json!({}));
-        let place = Gateway::read(request).await.json()["place"]
-            .as_str()
-            .expect("a place")
-            .to_owned();
+        let join = async || {
+            let request = gateway.client.post(gateway.url("/v1/rooms/demo/places"));
+            let request = request.header("x-forwarded-for", format!("192.0.2.{at}"));
+            Gateway::read(request.json(&json!({}))).await
+        };
+        let place = text(&coming_back(join).await.is(201), "place");
         gateway.until_called("demo", &place).await;
         let pass = claim(gateway, &place).await.json()["pass"]
             .as_str()

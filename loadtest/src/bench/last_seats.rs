@@ -1,4 +1,4 @@
-//! Sells a hall while one visitor in seven leaves the page with a full basket, and measures how long
+//! Sells a hall while one visitor in seven leaves the page with a full basket. Measures how long
 //! the last hundredth of the seats takes. With the programs of an earlier build, the same crowd
 //! comes to both builds, and the ratio counts.
 

@@ -1,5 +1,5 @@
-//! Lists the changes that the self-test plants about the people ahead. The visitor who joined last is
-//! told at 12.1 s that three people are ahead, and gets its pass at 21.2 s.
+//! Lists the changes that the self-test plants about the people ahead. The visitor who joined last
+//! is told at 12.1 s that three people are ahead, and gets its pass at 21.2 s.
 
 use serde_json::json;
 

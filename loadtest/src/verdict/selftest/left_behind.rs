@@ -1,5 +1,5 @@
-//! Lists the changes that the self-test plants about a basket that is left behind. Visitor 2 has seat
-//! A-5 from 31.2 s on, and closes its page at 33 s.
+//! Lists the changes that the self-test plants about a basket that is left behind. Visitor 2 has
+//! seat A-5 from 31.2 s on, and closes its page at 33 s.
 
 use serde_json::json;
 

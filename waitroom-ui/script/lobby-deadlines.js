@@ -25,7 +25,8 @@ export function renderDeadlines({ now, update }) {
   const { room, place, skewMs } = now;
   const line = $("claim-before");
   const isAhead = Date.parse(place?.claim_before) - skewMs > Date.now();
-  show(line, place?.state === "called" && isAhead);
+  // The time of a call counts for the first turn.
+  show(line, place?.state === "called" && isAhead && !place.pass_ended);
   if (!line.hidden) {
     if (!$("claim-clock")) line.replaceChildren(make("span", { id: "claim-clock", role: "timer" }));
     const far = () => put("claim-clock", `${t("lobby.claim_before")} ${when(place.claim_before)}`);

@@ -1,6 +1,7 @@
 // Loads the parts of the lobby that not every visitor needs, when they are needed. These are the
 // links to own baskets and orders, the move of a place to another device and what follows from it,
-// the wishes for seats, and what is said to a visitor whose pass ends because nobody does anything.
+// the wishes for seats, what is said to a visitor whose pass ends because nobody does anything, and
+// what screen readers say of the position.
 
 import { $, data, kept, keptNames, loadLaterTexts } from "./core.js";
 
@@ -26,6 +27,7 @@ export function wireParts(lobby) {
   const shared = part(() => import("./lobby-shared.js"), ({ keepWhole }) => keepWhole(lobby));
   const deadlines = part(() => import("./lobby-deadlines.js"), ({ renderDeadlines }) => renderDeadlines(lobby));
   const still = part(() => import("./lobby-still.js"), ({ renderStill }) => renderStill(lobby));
+  const position = part(() => import("./lobby-position.js"), ({ tellPosition }) => tellPosition(lobby.now));
   const back = part(() => import("./lobby-way-back.js"), ({ wayBack }) => wayBack($("go-seats"), lobby.slug));
   const arrive = () => location.hash.startsWith("#move=") && move();
   addEventListener("pageshow", () => ["hold.", "order."].some((prefix) => keptNames(prefix).length) && own());
@@ -36,7 +38,8 @@ export function wireParts(lobby) {
   // Only the server's answer about the place contains its wishes. This answer also sets
   // `wait_ahead`.
   return () => {
-    const { idle, place, room } = lobby.now;
+    const { idle, line, place, room } = lobby.now;
+    if (line && place) position();
     if (idle || place?.pass_ended || $("pass-ended")) still();
     if (place?.state === "called" || Date.parse(room.closes_at) - Date.now() < SOON_MS) deadlines();
     if ($("wish") || place?.wait_ahead !== undefined) wish();

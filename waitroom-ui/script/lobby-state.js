@@ -23,15 +23,18 @@ export function lobbyState(room, place, nowMs) {
   if (place.state === "closed" || room.phase === "closed") return "closed";
   if (place.state === "admitted") return "admitted";
   if (room.closed_for_check) return "place_check";
-  if (place.state === "called") return room.paused ? "called_paused" : isLate(room, place, nowMs) ? "called_late" : "called";
+  if (place.state === "called") return room.paused ? "called_paused" : place.pass_ended ? "called_again" : isLate(room, place, nowMs) ? "called_late" : "called";
   if (before) return drawn(room) ? "waiting_prequeue" : "waiting_line";
   if (room.phase === "drawing") return "waiting_drawing";
   if (room.phase === "sold_out") return "waiting_sold_out";
   return room.paused ? "waiting_paused" : "waiting_selling";
 }
 
+/** Returns whether the visitor may go in. */
+export const isTurn = (state) => ["called", "called_again", "called_late"].includes(state);
+
 /** Returns whether no seats are left although the visitor may go in or is in. */
-export const isNoneLeft = (room, state) => room.phase === "sold_out" && ["called", "called_late", "admitted"].includes(state);
+export const isNoneLeft = (room, state) => room.phase === "sold_out" && (isTurn(state) || state === "admitted");
 
 /**
  * Estimates how many people are waiting between the release counter and a turn, the rank whose

@@ -1,7 +1,7 @@
-// Asks a visitor who is in and has the lobby open whether they are still there. Says why a visitor
-// whose pass has ended waits again.
+// Asks a visitor who is in and has the lobby open whether they are still there. Says why the pass of
+// a visitor who waits again, or may go in again, has ended.
 
-import { $, announce, make, show, t } from "./core.js";
+import { $, announce, make, put, show, t } from "./core.js";
 import { loadStyle } from "./later-style.js";
 import { forgetPass, StillHere } from "./still-here.js";
 
@@ -9,7 +9,7 @@ let still = null;
 let isStyled = false;
 /** The newest `idle` frame. */
 let newest = null;
-/** Why the visitor waits again, as the page says it. */
+/** Why the last pass has ended, as the page says it. */
 let told = null;
 
 /**
@@ -20,8 +20,9 @@ export function renderStill(lobby) {
   const { idle, place } = lobby.now;
   lobby.now.idle = null;
   if (idle) hear(lobby, idle);
-  const cause = place?.state === "waiting" ? place.pass_ended : null;
-  if (cause && cause !== told) tellEnded(lobby, cause);
+  const cause = ["waiting", "called"].includes(place?.state) ? place.pass_ended : null;
+  if (cause) tellEnded(lobby, cause, place.state);
+  else put("pass-ended", "");
   told = cause;
   show($("pass-ended"), Boolean(cause));
 }
@@ -38,12 +39,14 @@ function hear(lobby, idle) {
   });
 }
 
-function tellEnded({ slug }, cause) {
-  if (still) still.forget();
-  else forgetPass(slug);
-  const words = t(`lobby.ended.${cause}`);
+function tellEnded({ slug }, cause, state) {
+  const isNew = cause !== told;
+  if (isNew && still) still.forget();
+  else if (isNew) forgetPass(slug);
+  const why = t(`lobby.ended.${cause}`);
+  const words = state === "waiting" ? `${why} ${t("lobby.ended_in_line")}` : why;
   if (!$("pass-ended")) $("state-body").after(make("p", { id: "pass-ended" }));
   if ($("pass-ended").textContent === words) return;
   $("pass-ended").textContent = words;
-  announce(words, true);
+  if (isNew) announce(words, true);
 }

@@ -3,7 +3,7 @@
 
 import { $, count, data, put, raw, show, span, t, when } from "./core.js";
 import { showDrawCheck } from "./lobby-draw.js";
-import { isNoneLeft, lobbyState } from "./lobby-state.js";
+import { isNoneLeft, isTurn, lobbyState } from "./lobby-state.js";
 import { basketWords, newlyGone, oddsWords, waitLeft } from "./lobby-words.js";
 
 /** Shows `{room, place, line}` on the page and returns the state that it shows. */
@@ -34,9 +34,6 @@ export function render({ room, place, line, skewMs }) {
   document.title = titleOf(room, place, state);
   return state;
 }
-
-/** Returns whether the visitor may go in. */
-export const isTurn = (state) => state === "called" || state === "called_late";
 
 function titleOf(room, place, state) {
   if (isTurn(state)) return t("lobby.title_turn", { title: room.title });
@@ -133,7 +130,7 @@ export function basketsSaid(seats) {
 }
 
 /** Returns the wait in words, or why it is not known. */
-function waitWords(room, place, line) {
+export function waitWords(room, place, line) {
   if (room.paused) return t("lobby.wait_pause");
   const left = waitLeft(line?.waits, place);
   return left ? t("lobby.wait_between", { p50: span(left.p50), p90: span(left.p90) }) : t("lobby.wait_unknown");

@@ -2,8 +2,7 @@
 // met. The other button only claims the pass, so that the visitor can choose seats.
 
 import { $, announce, kept, make, randomHex, show, showProblem, span, t } from "./core.js";
-import { lobbyState } from "./lobby-state.js";
-import { isTurn } from "./lobby-view.js";
+import { isTurn, lobbyState } from "./lobby-state.js";
 import { holdWished } from "./lobby-wish-hold.js";
 import { plainWish, triesOf, triesWorthMaking } from "./lobby-wish-plan.js";
 import { roomShows, wishSaid } from "./lobby-wish-words.js";

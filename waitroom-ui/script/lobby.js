@@ -7,8 +7,8 @@ import { wireDrawCheck } from "./lobby-draw.js";
 import { chime, wireSound } from "./lobby-sound.js";
 import { startCountdown } from "./lobby-countdown.js";
 import { wireParts } from "./lobby-parts.js";
-import { aheadOf, drawn, isNoneLeft, roomFetchMs } from "./lobby-state.js";
-import { basketsSaid, isTurn, oddsSaid, render, tellGone } from "./lobby-view.js";
+import { aheadOf, drawn, isNoneLeft, isTurn, roomFetchMs } from "./lobby-state.js";
+import { render, tellGone, waitWords } from "./lobby-view.js";
 import { placesGiven, withSeatsLeft } from "./lobby-words.js";
 import { skewOf } from "./skew.js";
 
@@ -79,13 +79,6 @@ const URGENT = ["closed", "place_check", "waiting_drawing", "waiting_sold_out", 
 /** Returns the rank that the draw gave in words, for screen readers. */
 const rankWords = ({ rank, ahead }) => [t("lobby.say_rank", { rank: rank + 1 }), typeof ahead === "number" && t("lobby.say_ahead", { n: ahead })].filter(Boolean).join(" ");
 
-/** Returns the visitor's position in words, for screen readers. */
-function positionWords(place, seats) {
-  const odds = oddsSaid(place);
-  const parts = [t("lobby.say_ahead", { n: place.ahead }), odds && t("lobby.say_odds", { odds }), seats?.free === 0 && basketsSaid(seats)];
-  return parts.filter(Boolean).join(" ");
-}
-
 /** Returns how many people the server counted ahead, and among how many ranks, for `aheadOf`. */
 const countAhead = ({ turn, ahead }) => ({ ahead, gap: typeof turn === "number" ? turn - (now.room.released ?? 0) : null });
 
@@ -108,7 +101,6 @@ const frames = {
       const patience = place.turn < released ? MISSED_MS : ASK_AFTER_MS;
       if (performance.now() - Math.max(placeAt, askedAt) > patience) refreshPlace();
     }
-    if (shown === "waiting_selling" && typeof place?.ahead === "number") announce(positionWords(place, seats));
   },
   place({ number, rank, turn, ahead }) {
     update({ place: { state: "waiting", ...now.place, number, rank, turn, ahead, told: countAhead({ turn, ahead }) } });
@@ -288,10 +280,10 @@ async function claim(button, repeat) {
     return true;
   }
   const { problem } = answer;
-  // Those who were called go in one after another. The page asks again when the server says.
+  // Perhaps there is no space at the moment. The page asks again when the server says.
   const again_s = problem.code === "not_called" && problem.retry_after_s;
   if (again_s) again = setTimeout(repeat, 1000 * again_s);
-  showProblem(problem, { again: again_s && span(again_s), note: problem.note }, mayPass(problem) ? [{ label: t("common.try_again"), run: repeat }] : []);
+  showProblem(problem, { retry: span(problem.retry_after_s ?? 10), wait: waitWords(now.room, problem), note: problem.note }, mayPass(problem) ? [{ label: t("common.try_again"), run: repeat }] : []);
   if (problem.code === "room_closed") update({ room: { ...now.room, phase: "closed" } });
 }
 

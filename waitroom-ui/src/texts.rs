@@ -38,7 +38,7 @@ const FIRST_PROBLEMS: [&str; 6] = [
 
 /// The texts of the lobby that no script uses before the visitor has a place. Where the page shows
 /// such a text, its HTML already contains the text.
-const LATER_IN_LOBBY: [&str; 56] = [
+const LATER_IN_LOBBY: [&str; 58] = [
     "ahead",
     "calendar",
     "check",
@@ -52,6 +52,7 @@ const LATER_IN_LOBBY: [&str; 56] = [
     "draw_at",
     "draw_held",
     "ended",
+    "ended_in_line",
     "facts",
     "go_seats",
     "go_seats_for",
@@ -62,6 +63,7 @@ const LATER_IN_LOBBY: [&str; 56] = [
     "leave_confirm",
     "leave_explain",
     "left",
+    "look_again",
     "message",
     "move",
     "none_left",

@@ -205,6 +205,7 @@ fn the_lobby_page_shows_the_same_state_as_its_script() {
             if let Some(claim_before) = some.get("claim_before") {
                 held["claim_before"] = claim_before.clone();
             }
+            held["pass_ended"] = some.get("pass_ended").cloned().unwrap_or_default();
             held
         });
         let shown = lobby(&given, &held);
@@ -327,21 +328,54 @@ fn the_lobby_page_shows_the_forms_of_each_state_without_scripts() {
 }
 
 #[test]
-fn a_visitor_whose_pass_ended_reads_why_until_the_next_turn() {
+fn a_visitor_whose_pass_ended_reads_why_until_they_are_in_again() {
     let told = |state: &str, cause: Value| {
         let mut place = place(state, Some(3));
         place["pass_ended"] = cause;
         let page = lobby(&room("selling", false), &place);
         between(&page, "<p id=\"pass-ended\">", "</p>").to_owned()
     };
-    for (cause, words) in language_texts("en")["lobby"]["ended"]
-        .as_object()
-        .expect("causes")
-    {
-        assert_eq!(told("waiting", json!(cause)), *words, "{cause}");
-        assert_eq!(told("called", json!(cause)), "", "{cause}");
+    let texts = &language_texts("en")["lobby"];
+    let in_line = texts["ended_in_line"].as_str().expect("words");
+    for (cause, words) in texts["ended"].as_object().expect("causes") {
+        let words = words.as_str().expect("words");
+        let in_line = format!("{words} {in_line}");
+        assert_eq!(told("waiting", json!(cause)), in_line, "{cause}");
+        assert_eq!(told("called", json!(cause)), words, "{cause}");
+        assert_eq!(told("admitted", json!(cause)), "", "{cause}");
     }
     assert_eq!(told("waiting", Value::Null), "");
+}
+
+#[test]
+fn a_claim_that_is_refused_without_scripts_says_when_to_try_again() {
+    let texts = language_texts("en");
+    let refused = &texts["problems"]["not_called"];
+    let problem = json!({
+        "code": "not_called", "title": "Not called yet", "detail": "It is not your turn yet.", "refresh_s": 2,
+        "wait": {"known": true, "p50_s": 40.0, "p90_s": 90.0, "unknown": null},
+    });
+    let told = |state: &str, problem: &Value| {
+        let (room, place) = (room("selling", false), place(state, Some(3)));
+        let context = json!({"test": false, "now": NOW, "room": room, "place": place, "shows": [], "problem": problem});
+        let page = render_page("lobby", &context).expect("the lobby renders");
+        between(&page, "<section id=\"problem\"", "</section>").to_owned()
+    };
+    let full = told("called", &problem);
+    assert!(
+        full.contains(refused["what"].as_str().expect("words")),
+        "{full}"
+    );
+    assert!(!full.contains("not your turn"), "{full}");
+    assert!(full.contains("2 s") && full.contains("40 s"), "{full}");
+    let early = told("waiting", &problem);
+    assert!(early.contains("It is not your turn yet."), "{early}");
+    assert!(early.contains("Try again in 2 s."), "{early}");
+    let other = told(
+        "called",
+        &json!({"code": "line_unavailable", "title": "a", "detail": "b"}),
+    );
+    assert!(!other.contains("look-again"), "{other}");
 }
 
 #[test]

@@ -354,21 +354,26 @@ withPass("the end is told once, with its cause, what stays and the way to the wa
   }
 });
 
-withPass("the lobby says why somebody waits again, until the next turn", () => {
+withPass("the lobby says why somebody waits again or may go in again, and announces it once", () => {
   const told = (place) => {
     renderStill({ slug: "sale", now: { place } });
     const line = elements.get("pass-ended");
     return line && !line.hidden ? line.textContent : null;
   };
   assert.equal(told({ state: "waiting", pass_ended: null }), null);
+  const inLine = (sentence) => `${sentence} ${words.lobby.ended_in_line}`;
   for (const [cause, sentence] of Object.entries(words.lobby.ended)) {
-    assert.equal(told({ state: "waiting", pass_ended: cause }), sentence);
-    assert.equal(told({ state: "waiting", pass_ended: cause }), sentence);
-    assert.equal(told({ state: "called", pass_ended: cause }), null);
+    assert.equal(told({ state: "waiting", pass_ended: cause }), inLine(sentence));
+    assert.equal(told({ state: "waiting", pass_ended: cause }), inLine(sentence));
+    assert.equal(told({ state: "called", pass_ended: cause }), sentence);
+    assert.equal(told({ state: "admitted", pass_ended: cause }), null);
   }
   assert.equal(told(null), null);
-  assert.deepEqual(elements.get("say").children.map((said) => said.textContent), Object.values(words.lobby.ended), "each is announced once");
+  assert.deepEqual(elements.get("say").children.map((said) => said.textContent), Object.values(words.lobby.ended).map(inLine), "each is announced once");
   assert.equal(knowsPass("sale"), false);
+  elements.delete("say");
+  for (const state of ["called", "admitted", "called"]) told({ state, pass_ended: "idle" });
+  assert.deepEqual(elements.get("say").children.map((said) => said.textContent), [words.lobby.ended.idle, words.lobby.ended.idle], "the end of the next turn is announced, too");
 });
 
 withPass("the lobby asks, plays the sound, and does not ask after the end", async ({ tick }) => {

@@ -4,7 +4,7 @@
 
 import { $, call, data, kept, make, put, ready, show, showProblem, t } from "./core.js";
 import { Countdown } from "./countdown.js";
-import { forgetHold, holdKept, Intent, orderElsewhere } from "./holds.js";
+import { forgetHold, holdKept, Intent, orderElsewhere, releasedProblem } from "./holds.js";
 import { journeyWords } from "./journey.js";
 import { keepOrder } from "./keys.js";
 import { Live } from "./live.js";
@@ -117,8 +117,13 @@ async function look() {
 
 /** Ends the checkout: nothing more can be ordered here. */
 function close() {
-  countdown.stop();
   live?.stop();
+  closeBasket();
+}
+
+/** Ends the checkout, but keeps the socket, which tells whether the lost basket ends the turn. */
+function closeBasket() {
+  countdown.stop();
   clearInterval(timer);
   hold = null;
   for (const part of ["basket", "buyer-form"]) show($(part), false);
@@ -150,16 +155,17 @@ async function gone(stored) {
     return orderedElsewhere();
   }
   const isOver = !stored || Date.parse(stored.expires_at) - (stored.skew_ms ?? 0) <= Date.now();
-  ended(isOver ? "hold_expired" : "hold_released");
+  if (isOver) expired();
+  else ended(...releasedProblem(stored));
 }
 
-function ended(code) {
+function ended(problem, values = {}) {
   const href = seatsAddress() ?? "/";
-  close();
-  showProblem({ code, status: 410 }, {}, [{ label: t("checkout.back"), href }]);
+  closeBasket();
+  showProblem(problem, values, [{ label: t("checkout.back"), href }]);
 }
 
-const expired = () => ended("hold_expired");
+const expired = () => ended({ code: "hold_expired", status: 410 });
 
 async function pay(event) {
   event.preventDefault();

@@ -3,7 +3,7 @@
 // that a refusal names.
 
 import { fetchClaimedPass } from "./claimed-pass.js";
-import { call, kept, keptNames, mayPass, randomHex } from "./core.js";
+import { call, kept, keptNames, mayPass, randomHex, t } from "./core.js";
 import { keepOrder } from "./keys.js";
 import { skewOf } from "./skew.js";
 
@@ -71,6 +71,9 @@ export function basketNews(shown, { holds, orders }) {
   return now.expires_at === shown.expires_at ? {} : { moved: now.expires_at };
 }
 
+/** Returns the problem of a hold that ended before its time, and the values that fill its words. */
+export const releasedProblem = (hold) => [{ code: "hold_released", status: 410 }, { cause: hold?.journey ? t("common.train_restopped") : t("common.server_restarted") }];
+
 /** Returns the order that was made of a hold, on whatever device, or null. */
 export async function orderOf({ hold, show, room }) {
   const own = await readOwn(show, room);
@@ -93,7 +96,8 @@ export function isShared(room) {
  * Returns this browser's hold of a show as the server knows it. If this browser has none, and the
  * visitor may have the place on another device, returns the hold of that device. If the server
  * gives no answer, returns the stored hold until its deadline. Returns null if there is no hold, or
- * it was ordered or has ended. If it ended before its time, calls `lost` with the problem.
+ * it was ordered or has ended. If it ended before its time, calls `lost` with the
+ * problem and the values that fill its words.
  */
 export async function holdOf(show, room, lost = () => {}) {
   const id = kept.get(`held.${show}`);
@@ -103,7 +107,7 @@ export async function holdOf(show, room, lost = () => {}) {
   if (answer.ok && answer.body.state !== "ordered") return rememberHold(show, room, { ...stored, ...answer.body });
   const isOver = Date.parse(stored.expires_at) - stored.skew_ms <= Date.now();
   if (answer.problem?.code === "show_cancelled") lost(answer.problem);
-  else if (answer.status === 410 && !isOver && !kept.get(`ordered.${id}`)) lost({ code: "hold_released", status: 410 });
+  else if (answer.status === 410 && !isOver && !kept.get(`ordered.${id}`)) lost(...releasedProblem(stored));
   const isGone = answer.ok || answer.problem?.code === "show_cancelled" || answer.status === 404 || answer.status === 410 || isOver;
   if (!isGone) return stored;
   forgetHold(show, id);

@@ -15,8 +15,9 @@ let clock = null;
  */
 export async function showChoiceTime(room, answer) {
   if (!room || isOpen(room)) return;
-  const until = kept.get(`room.${room.room}`)?.pass_until;
   const { headers } = await answer;
+  // Meanwhile the pass may have ended, and is forgotten then.
+  const until = kept.get(`room.${room.room}`)?.pass_until;
   const skew = skewOf(headers?.get("date"));
   if (!until || !(Date.parse(until) - skew > Date.now())) return;
   show($("choose-time"), true);
@@ -26,8 +27,9 @@ export async function showChoiceTime(room, answer) {
 
 const sayOver = () => ($("choose-time").textContent = t("seats.choose_over"));
 
-/** Ends the clock, because the pass has ended before its time. */
+/** Ends the clock and what was said of the turn, because the pass has ended before its time. */
 export function endChoiceTime() {
+  show($("lapse-again"), false);
   if (!clock) return;
   clock.stop();
   sayOver();

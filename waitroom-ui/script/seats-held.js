@@ -1,9 +1,10 @@
 // The bar for a hold: its seats, total and clock, and buttons to extend, release or change it and
 // to go to the checkout.
 
-import { $, announce, call, kept, make, put, show, showProblem, span, t } from "./core.js";
+import { $, announce, call, data, kept, make, problemShown, put, show, showProblem, span, t } from "./core.js";
 import { Countdown } from "./countdown.js";
-import { forgetHold, holdKept, Intent, orderOf, rememberHold } from "./holds.js";
+import { isOpen } from "./entry.js";
+import { forgetHold, holdKept, Intent, orderOf, releasedProblem, rememberHold } from "./holds.js";
 import { money } from "./money.js";
 import { MoreTime } from "./more-time.js";
 import { tellOrdered } from "./seats-ordered.js";
@@ -156,7 +157,16 @@ export class HeldBar {
 
   lapsed() {
     this.end();
+    // Whoever has read that the turn is over is not told to choose again.
+    if (problemShown() === "pass_ended") return announce(t("problems.hold_expired.what"), true);
     showProblem({ code: "hold_expired", status: 410 });
+    if (data.room && !isOpen(data.room)) this.warn();
+  }
+
+  /** Says that the next basket whose time runs out may end the turn. */
+  warn() {
+    show($("lapse-again"));
+    announce(t("seats.lapse_again"), true);
   }
 
   /**
@@ -175,8 +185,9 @@ export class HeldBar {
     const isOver = Date.parse(this.hold.expires_at) - (this.hold.skew_ms ?? 0) <= Date.now() + 2_000;
     if (order) return this.endOrdered(order);
     if (isOver) return this.lapsed();
+    const problem = releasedProblem(this.hold);
     this.end();
-    showProblem({ code: "hold_released", status: 410 });
+    showProblem(...problem);
   }
 
   /**

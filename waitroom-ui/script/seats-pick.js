@@ -9,6 +9,7 @@ import { indexOf, isAccessible, seatOf } from "./geometry.js";
 import { Intent, labelsOf } from "./holds.js";
 import { money } from "./money.js";
 import { suggestSeats } from "./seat-suggestion.js";
+import { endChoiceTime } from "./seats-clock.js";
 
 export class Picker {
   /**
@@ -262,6 +263,7 @@ export class Picker {
     const offered = [...suggestion.seats, ...suggestion.areas.map(({ label, quantity }) => `${quantity} × ${label}`)].join(", ");
     this.on.found(suggestion.seats);
     if (offered) actions.push({ label: t("seats.take_suggestion", { seats: offered }), run: () => this.takeSuggestion(suggestion) });
+    if (AT_THE_DOOR.includes(problem.code)) endChoiceTime();
     if (AT_THE_DOOR.includes(problem.code)) actions.push({ label: t("common.to_lobby"), href: problem.room ? `/r/${encodeURIComponent(problem.room)}` : this.page.lobby });
     if (problem.status === 0 || problem.status >= 500 || problem.code === "idempotency_in_flight") actions.push({ label: t("common.try_again"), run: () => ask() });
     if (problem.code === "best_available_not_found" && problem.seats_in_baskets !== 0) actions.push({ label: t("seats.wait_join"), run: () => this.on.wait(this.wished) });

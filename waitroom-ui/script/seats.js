@@ -71,7 +71,7 @@ class SeatsPage {
     this.showPick();
     for (const part of [$("held-seats"), $("chosen"), document.querySelector(".sheet")]) reachWhileScrollable(part);
     this.seats.start(snapshot);
-    holdOf(doc.show, room, (problem) => showProblem(problem)).then((held) => {
+    holdOf(doc.show, room, showProblem).then((held) => {
       if (held) this.bar.take(held);
       showChoiceTime(data.room, snapshot);
       tellOrders(doc.show);

@@ -208,6 +208,7 @@ function helpAfter(problem, ask) {
 
 function refused(problem, again = false) {
   const actions = [];
+  if (AT_THE_DOOR.includes(problem.code)) endChoiceTime();
   if (AT_THE_DOOR.includes(problem.code)) actions.push({ label: t("common.to_lobby"), href: problem.room ? `/r/${encodeURIComponent(problem.room)}` : lobby });
   if (problem.code === "best_available_not_found" && problem.seats_in_baskets !== 0) actions.push({ label: t("seats.wait_join"), run: () => wish(form.querySelector("input[name=class]:checked")?.value) });
   if (problem.code === "best_available_not_found") actions.push({ label: t("train.look_again"), run: lookAgain });
@@ -235,7 +236,7 @@ $("own-open")?.addEventListener("click", openOwn);
 if (departs) show($("wait-open"), false);
 $("wait-open")?.addEventListener("click", () => wish());
 $("wait-category").value = firstShort ?? "";
-holdOf(doc.show, room?.room, (problem) => showProblem(problem)).then((held) => {
+holdOf(doc.show, room?.room, showProblem).then((held) => {
   if (held) bar.take(held);
   tellOrders(doc.show);
   waiting.setOver(news.isOver);

@@ -62,6 +62,9 @@ Object.assign(globalThis, {
 });
 globalThis.navigator ??= {};
 Object.defineProperty(globalThis, "localStorage", { value: new Stored() });
+document.getElementById("data").textContent = JSON.stringify({ room: { room: "room", method: "fifo" } });
+const { data } = await import("../script/core.js");
+const { releasedProblem } = await import("../script/holds.js");
 const { HeldBar } = await import("../script/seats-held.js");
 const { seatsOfOrder } = await import("../script/seats-ordered.js");
 
@@ -102,6 +105,37 @@ withBar("a moved deadline is counted by the server's clock", ({ bar, told, tick 
   assert.equal(told.ended, false);
   tick(2);
   assert.equal(told.ended, true);
+});
+
+withBar("a basket that runs out warns that the next one may end the turn, in a room with a line", ({ tick }) => {
+  elements.get("problem").dataset.code = undefined;
+  const warning = document.getElementById("lapse-again");
+  warning.hidden = true;
+  tick(301);
+  assert.deepEqual([elements.get("problem").dataset.code, warning.hidden], ["hold_expired", false]);
+});
+
+withBar("a basket that runs out warns of nothing in a room without a line", ({ tick }) => {
+  const { method } = data.room;
+  data.room.method = "open";
+  const warning = document.getElementById("lapse-again");
+  warning.hidden = true;
+  tick(301);
+  assert.equal(warning.hidden, true);
+  data.room.method = method;
+});
+
+withBar("whoever has read that the turn is over is not told to choose again", ({ told, tick }) => {
+  elements.get("problem").dataset.code = "pass_ended";
+  document.getElementById("lapse-again").hidden = true;
+  tick(301);
+  assert.deepEqual([told.ended, elements.get("problem").dataset.code, elements.get("lapse-again").hidden], [true, "pass_ended", true]);
+  elements.get("problem").dataset.code = undefined;
+});
+
+test("only seats on a train may have ended because the train got other stops", () => {
+  const causes = [{ journey: { from: "a" } }, {}, undefined].map((hold) => releasedProblem(hold)[1].cause);
+  assert.deepEqual(causes, ["common.train_restopped", "common.server_restarted", "common.server_restarted"]);
 });
 
 withBar("a hold that another tab extends does not end at its old deadline", ({ bar, told, tick }) => {

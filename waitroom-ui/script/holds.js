@@ -96,8 +96,8 @@ export function isShared(room) {
  * Returns this browser's hold of a show as the server knows it. If this browser has none, and the
  * visitor may have the place on another device, returns the hold of that device. If the server
  * gives no answer, returns the stored hold until its deadline. Returns null if there is no hold, or
- * it was ordered or has ended. If it ended before its time, calls `lost` with the
- * problem and the values that fill its words.
+ * it was ordered or has ended. If it ended before its time, calls `lost` with the problem and the
+ * values that fill its words.
  */
 export async function holdOf(show, room, lost = () => {}) {
   const id = kept.get(`held.${show}`);

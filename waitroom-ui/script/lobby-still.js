@@ -1,5 +1,5 @@
-// Asks a visitor who is in and has the lobby open whether they are still there. Says why the pass of
-// a visitor who waits again, or may go in again, has ended.
+// Asks a visitor who is in and has the lobby open whether they are still there. Says to a visitor
+// who waits again, or may go in again, why the last pass has ended.
 
 import { $, announce, make, put, show, t } from "./core.js";
 import { loadStyle } from "./later-style.js";

@@ -25,9 +25,9 @@ pub fn turn_of(rank: u64, called_behind: Option<u64>) -> u64 {
 const RANKS_MAX: u64 = 1 << 40;
 
 /// Returns the order in which visitors enter whose claims have the same [`ClaimTiming`]. Before the
-/// first pass, that is the `turn`. Of those whose last visits counted, whoever came out first enters
-/// first, and not whoever asks first. `came_out_s` is when the last pass ended, unix seconds. A
-/// visit that did not count has a `called_behind` of zero.
+/// first pass, that is the `turn`. Of those whose last visits counted, whoever came out first
+/// enters first, and not whoever asks first. `came_out_s` is when the last pass ended, unix
+/// seconds. A visit that did not count has a `called_behind` of zero.
 #[must_use]
 pub fn entry_order(turn: u64, called_behind: Option<u64>, came_out_s: Option<i64>) -> u64 {
     let came_out_s = came_out_s.filter(|_| called_behind != Some(0));

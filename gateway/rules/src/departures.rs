@@ -15,8 +15,8 @@ const NEAR_MS: i64 = 2_000;
 /// Of the sockets of one peer, at most one and one in this many may close near each other if their
 /// visitors are gone.
 const OPEN_PER_CLOSED: u64 = 10;
-/// In a busy sale, buyers leave one after the other, and pages close their sockets when they change.
-/// Up to this many times as many sockets may close near each other as usual.
+/// In a busy sale, buyers leave one after the other, and pages close their sockets when they
+/// change. Up to this many times as many sockets may close near each other as usual.
 const TIMES_USUAL: u64 = 2;
 /// What is usual follows from two spans of this length before, in milliseconds: from the one in
 /// which fewer sockets closed, so that a burst does not make another burst usual.

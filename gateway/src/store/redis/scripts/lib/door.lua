@@ -1,7 +1,8 @@
 -- The called visitors who ask to enter and have to wait, as `entry_door.rs` describes them. The
 -- score in `door` is the order in which they enter: first those whose release used up the pace for
--- them, then the late comers, then those who want a second pass. Within each group, the order is what
--- `entry_order` in `claim_timing.rs` returns. The score in `door_until` is until when they count.
+-- them, then the late comers, then those who want a second pass. Within each group, the order is
+-- what `entry_order` in `claim_timing.rs` returns. The score in `door_until` is until when they
+-- count.
 local IN_WINDOW, LATE, AGAIN = 0, 2 ^ 50, 2 ^ 51
 
 local function leave_door(ranked)

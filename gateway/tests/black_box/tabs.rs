@@ -4,15 +4,16 @@ use serde_json::json;
 
 use crate::harness::{Browser, Promoter, Server};
 
-/// Returns an expression that presses a button once in a tab, and is true once the place is in this
+/// Returns an expression that presses a button in a tab, and is true once the place is in this
 /// state. If the page's script has not run yet, the button sends its form, and the tab loads a new
-/// page.
+/// page. A press that changes nothing for five seconds is repeated, as a visitor would do.
 fn pressed(button: &str, state: &str) -> String {
     format!(
         "(() => {{
             const button = document.querySelector('{button}');
-            if (!sessionStorage.pressed && button && !button.closest('[hidden]')) {{ sessionStorage.pressed = '1'; button.click(); }}
-            return sessionStorage.pressed === '1' && document.querySelector('#place').dataset.state === '{state}';
+            const isDue = Date.now() - (sessionStorage.pressed ?? 0) > 5000;
+            if (isDue && button && !button.closest('[hidden]')) {{ sessionStorage.pressed = Date.now(); button.click(); }}
+            return Boolean(sessionStorage.pressed) && document.querySelector('#place').dataset.state === '{state}';
         }})()"
     )
 }

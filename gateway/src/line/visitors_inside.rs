@@ -87,6 +87,12 @@ impl VisitorsInside for LineVisitorsInside {
             );
         }
         let cause = room.stops().visit_end(pass)?;
+        // A repeated call only repeats its answer: the basket was made while the visit lasted.
+        let baskets = self.rooms.store().baskets_of(room.id(), pass.number, now);
+        let is_new = |basket: &NotedBasket| basket.hold == hold && basket.at == now;
+        if !baskets.await.ok()?.iter().any(is_new) {
+            return None;
+        }
         let taken = VisitorsHold {
             hold: hold.to_owned(),
             holder: pass.sub,

@@ -272,8 +272,8 @@ pub trait RoomStore: Send + Sync + 'static {
         since_s: i64,
         now_s: i64,
     ) -> Result<Vec<u64>, StoreFailure>;
-    /// Notes a basket that the visitor of a number made. The store forgets it after
-    /// [`BASKET_KNOWN_MS`], or if it loses its data.
+    /// Notes a basket that the visitor of a number made. A basket that is known already stays as it
+    /// is. The store forgets it after [`BASKET_KNOWN_MS`], or if it loses its data.
     async fn note_basket(
         &self,
         room: &str,

@@ -36,6 +36,11 @@ pub(super) async fn baskets_are_known_by_number_and_those_made_before_a_checkout
         .map(|basket| basket.in_checkout)
         .collect::<Vec<_>>();
     assert_eq!(in_checkout, [true, false], "the second basket is newer");
+    // The call that made the first basket comes once more.
+    let again = basket("a", now - 400);
+    store.note_basket("r", 3, again).await.unwrap();
+    let first = &known(3).await[0];
+    assert_eq!((first.at, first.in_checkout), (now - 800, true));
     assert_eq!(known(4).await, [basket("c", now - 700)]);
 }
 

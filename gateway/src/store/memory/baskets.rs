@@ -20,8 +20,10 @@ impl LineBaskets {
     pub(super) fn note(&mut self, number: u64, basket: NotedBasket) {
         self.forget_old(basket.at);
         let baskets = self.by_number.entry(number).or_default();
-        baskets.retain(|known| known.hold != basket.hold);
-        baskets.push(basket);
+        // A repeated call does not make a basket anew.
+        if !baskets.iter().any(|known| known.hold == basket.hold) {
+            baskets.push(basket);
+        }
     }
 
     pub(super) fn note_checkout(&mut self, number: u64, at: i64) {

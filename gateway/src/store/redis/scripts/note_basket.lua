@@ -1,7 +1,7 @@
--- Notes a basket of a number, whose visit counts from now on. The whole list is forgotten
--- `known_ms` milliseconds after the newest basket.
+-- Notes a basket of a number, whose visit counts from now on. A repeated call does not make a
+-- basket anew. The whole list is forgotten `known_ms` milliseconds after the newest basket.
 call('HDEL', K('excused'), number)
 local key = K('baskets:' .. number)
-call('HSET', key, hold, at_ms)
+call('HSETNX', key, hold, at_ms)
 call('PEXPIRE', key, known_ms)
 return 1
